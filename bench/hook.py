@@ -1,0 +1,73 @@
+"""What one PostToolUse hook costs, against starting the interpreter: python bench/hook.py
+
+Before every call the transcript grows by one turn, as in a session. The hook reads it, folds it,
+measures and saves, under its lock. Ratios are to `python -I -S -c pass` of the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import made
+from harness import LAUNCH, PYTHON, Contender, median, rounds, table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=float, nargs="+", default=[1, 100, 1000])
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--python", default=PYTHON, help="interpreter to measure with")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        print(measure(Path(folder), args.mb, args.rounds, args.python))
+
+
+def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
+    environ = {"HOLDFAST_HOME": str(folder / "home"), "HOME": str(folder)}
+    contenders = [Contender("python -I -S -c pass", [python, "-I", "-S", "-c", "pass"])]
+    for mb in sizes:
+        path = folder / f"{mb:g}mb.jsonl"
+        writer = made.Session(path, session=f"s-{mb:g}")
+        writer.grow_to(int(mb * 1e6))
+        event = writer.post_tool_use()
+        first = Contender("", [python, "-I", "-S", str(LAUNCH)], event)
+        _read_all(environ, first, folder / "home" / "sessions" / f"s-{mb:g}" / "state.json", path)
+        contenders.append(Contender(f"PostToolUse, {mb:g} MB transcript", first.argv, event, writer.turn))
+    costs = rounds(contenders, times, environ)
+    bare = median(costs[contenders[0].name])
+    smallest = median(costs[contenders[1].name])
+    rows = []
+    for contender in contenders:
+        cost = median(costs[contender.name])
+        rows.append(
+            [
+                contender.name,
+                f"{cost.wall_s * 1000:.1f}",
+                f"{cost.cpu_s * 1000:.1f}",
+                f"{cost.wall_s / bare.wall_s:.2f}",
+                f"{cost.cpu_s / bare.cpu_s:.2f}",
+                "" if contender is contenders[0] else f"{cost.wall_s / smallest.wall_s:.2f}",
+                f"{cost.rss_mb:.0f}",
+            ]
+        )
+    head = ["command", "wall ms", "CPU ms", "× bare, wall", "× bare, CPU", "× smallest", "peak MB"]
+    return table(head, rows)
+
+
+def _read_all(environ: dict[str, str], hook: Contender, state: Path, path: Path) -> None:
+    """First contact reads a large file in portions; the steady state is what is measured here."""
+    from harness import run
+
+    while True:
+        run(hook.argv, hook.stdin, environ)
+        saved = json.loads(state.read_bytes())
+        if not saved["behind"] and saved["seen"]["offset"] == os.path.getsize(path):
+            return
+
+
+if __name__ == "__main__":
+    main()

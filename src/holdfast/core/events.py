@@ -1,0 +1,70 @@
+"""What the client says on a hook's stdin, as one value.
+
+The payload may be anything: empty, not JSON, a hundred megabytes, of the wrong types. What makes
+an event is a session id; everything else is optional and falls back to nothing.
+"""
+
+from holdfast.core.jsontext import UNREADABLE, load, scan
+from holdfast.errors import BadInput
+
+_COMMON = ("session_id", "transcript_path", "cwd", "hook_event_name", "agent_id", "agent_type")
+
+
+class Event:
+    """One thing that happened. `size` is the payload's length in bytes, `cut` whether only its
+    head could be kept."""
+
+    __slots__ = ("agent", "agent_type", "at", "cut", "cwd", "data", "name", "session", "size", "transcript")
+
+    def __init__(self, name: str, session: str, at: int, data: dict, size: int = 0, cut: bool = False):
+        self.name = name
+        self.session = session
+        self.at = at
+        self.data = data
+        self.size = size
+        self.cut = cut
+        self.agent = text(data, "agent_id")
+        self.agent_type = text(data, "agent_type")
+        self.cwd = text(data, "cwd")
+        self.transcript = text(data, "transcript_path")
+
+
+def text(data: dict, key: str) -> str:
+    value = data.get(key)
+    return value if type(value) is str else ""
+
+
+def from_hook(payload: bytes, at: int, size: int) -> Event:
+    """`payload` is what was kept of `size` bytes."""
+    if not payload.strip():
+        raise BadInput("nothing on stdin: a hook is given its event there as JSON")
+    words = payload.decode("utf-8", "replace")
+    cut = size > len(payload)
+    if cut:
+        data: object = _head(words)
+    else:
+        try:
+            data = load(words)
+        except UNREADABLE:
+            raise BadInput(f"stdin is not JSON ({size} bytes)") from None
+    if type(data) is not dict:
+        raise BadInput("stdin holds a JSON " + type(data).__name__ + ", not an object")
+    session = text(data, "session_id")
+    if not session:
+        raise BadInput("the event names no session_id")
+    return Event(text(data, "hook_event_name") or "unknown", session, at, data, size, cut)
+
+
+def _head(words: str) -> dict:
+    """The common fields of a payload too large to keep. The client writes them first."""
+    data = {}
+    for key in _COMMON:
+        place = words.find('"' + key + '":')
+        if place < 0:
+            continue
+        try:
+            value, _ = scan(words, place + len(key) + 3)
+        except UNREADABLE:
+            continue
+        data[key] = value
+    return data

@@ -1,0 +1,175 @@
+"""How full the window is, and how we know: `measure(state, own) -> Reading`.
+
+The window is what the model can hold; capacity is where the client will compact, derived the way
+the client derives it. They differ by up to a fifth, which is why meters that show only one of them
+are not believed.
+"""
+
+from holdfast.core.state import State
+
+SMALL, LARGE = 200_000, 1_000_000
+#: The client keeps room for an answer and a margin before it compacts. Older ones kept more.
+_ANSWER, _ANSWER_OLD, _OLD_CLIENT = 20_000, 32_000, (2, 1, 25)
+_MARGIN = 13_000
+#: part of a model's id -> (window, whether the client compacts before the API refuses)
+_MODELS = (
+    ("claude-3", SMALL, False),
+    ("opus-4-1", SMALL, False),
+    ("opus-4-2", SMALL, False),
+    ("sonnet-4-2", SMALL, False),
+    ("haiku-4-5", SMALL, False),
+    ("sonnet-4-5", SMALL, False),
+    ("opus-4-5", SMALL, False),
+    ("sonnet-4-6", SMALL, True),
+    ("opus-4-6", SMALL, True),
+)
+#: Clients up to this one compacted every model ahead of time.
+_ALL_AHEAD = (2, 1, 39)
+#: With the beta header these are large, and the client waits for the API's refusal.
+_REACTIVE_1M = ("sonnet-4-5", "sonnet-4-6")
+#: A compaction this much below the derived threshold shows that the client knows better.
+_TAUGHT = 0.97
+
+#: Shares of the window per message, read, edit, other tool and subagent: the last but one resort.
+_WEIGHTS = (0.01, 0.02, 0.015, 0.005, 0.05)
+_BYTES_PER_TOKEN = 4
+
+
+class Reading:
+    """One measurement. `percent` is of the window, `fill` (0 to 100) of the capacity."""
+
+    __slots__ = (
+        "capacity",
+        "context",
+        "estimated",
+        "fill",
+        "model",
+        "output",
+        "percent",
+        "source",
+        "until_compaction",
+        "used",
+        "window",
+        "window_source",
+    )
+
+    def __init__(
+        self,
+        context: float,
+        output: float,
+        estimated: float,
+        source: str,
+        window: int,
+        capacity: int,
+        window_source: str,
+        model: str,
+    ) -> None:
+        self.context = round(context)  # equals the client's own count, where the source is usage
+        self.output = round(output)
+        self.estimated = round(estimated)
+        self.used = max(0, self.context + self.output + self.estimated)
+        self.source = source
+        self.window = window
+        self.capacity = capacity
+        self.window_source = window_source
+        self.model = model
+        self.percent = round(100 * self.used / window, 1)
+        self.fill = round(100 * self.used / capacity, 1)
+        self.until_compaction = max(0, capacity - self.used)
+
+
+def measure(state: State, size: int = 0, window: int = 0) -> Reading:
+    """`size` is the transcript's length in bytes, `window` the user's own setting (0: none)."""
+    model = state.seen.meter.model or state.heard.model
+    room, source = _window(state, model, window)
+    capacity, source = _capacity(state, model, room, source)
+    context, output, estimated, how = _used(state, size, room)
+    return Reading(context, output, estimated, how, room, capacity, source, model)
+
+
+def _used(state: State, size: int, window: int) -> tuple[float, float, float, str]:
+    """(context, output, estimate of what came after, how it is known)."""
+    seen, heard = state.seen, state.heard
+    meter = seen.meter
+    ratio = meter.ratio()
+    pending = sum(p[0] / ratio + p[1] for p in heard.pending.values())
+    if state.awaits_boundary or not seen.entries:
+        if state.awaits_boundary or heard.units:
+            text = heard.units / ratio + heard.tokens
+            return 0, 0, meter.bare() + text, "estimate"
+        counted = (heard.messages, heard.reads, heard.edited, heard.tools_used, heard.subagents)
+    elif meter.context:
+        after = meter.added(ratio) + pending
+        return meter.context, meter.written(ratio), after, "usage+estimate" if after else "usage"
+    elif meter.has_text:
+        return 0, 0, meter.from_text(ratio) + pending, "estimate"
+    else:
+        counted = (seen.messages, seen.reads, seen.edited, seen.tools_used, seen.subagents)
+    if any(counted):
+        share = sum(n * weight for n, weight in zip(counted, _WEIGHTS, strict=True))
+        return 0, 0, min(1.0, share) * window, "weights"
+    return 0, 0, min(size / _BYTES_PER_TOKEN, window), "size"
+
+
+def _window(state: State, model: str, own: int) -> tuple[int, str]:
+    if own:
+        return own, "config"
+    if state.heard.window:
+        return state.heard.window, "statusline"
+    if "[1m]" in model or "[1m]" in state.heard.model:
+        return LARGE, "model id"
+    known = _known(model)
+    window, source = (known[1], "model") if known else (LARGE, "model" if model else "unknown")
+    if window == LARGE and state.heard.client.get("no_1m"):
+        window, source = SMALL, "environment"
+    if state.seen.meter.highest > window:  # a context that was really there
+        return LARGE, "usage"
+    return window, source
+
+
+def _known(model: str) -> tuple | None:
+    return next((row for row in _MODELS if row[0] in model), None)
+
+
+def _capacity(state: State, model: str, window: int, source: str) -> tuple[int, str]:
+    client = state.heard.client
+    if client.get("compaction_off"):
+        return window, source
+    version = _version(state.seen.version)
+    answer = _ANSWER_OLD if version and version < _OLD_CLIENT else _ANSWER
+    auto = client.get("auto_window", 0)
+    if auto:
+        capacity, source = _threshold(min(auto, window), answer, client), client["auto_window_from"]
+    elif _ahead(model, window, version):
+        capacity = _threshold(window, answer, client)
+    else:
+        capacity = window
+    # What a compaction showed counts for this model and window only as long as it was automatic.
+    taught = next((c[2] for c in reversed(state.seen.compactions) if c[1] == "auto"), 0)
+    if 0 < taught < capacity * _TAUGHT and source != "config":
+        return taught, "compactions"
+    return capacity, source
+
+
+def _ahead(model: str, window: int, version: tuple) -> bool:
+    """Whether the client compacts at a threshold by itself, or waits for the API to refuse."""
+    if version and version <= _ALL_AHEAD:
+        return True
+    if window == LARGE and any(name in model for name in _REACTIVE_1M):
+        return False
+    known = _known(model)
+    return known[2] if known else True
+
+
+def _threshold(window: int, answer: int, client: dict) -> int:
+    effective = window - answer
+    threshold = effective - _MARGIN
+    percent = client.get("percent", 0)
+    if percent:  # can only lower it
+        threshold = min(effective * percent // 100, threshold)
+    return max(1, threshold)
+
+
+def _version(text: str) -> tuple:
+    parts = text.split(".")[:3]
+    return tuple(map(int, parts)) if parts and all(p.isdecimal() for p in parts) else ()

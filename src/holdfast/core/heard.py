@@ -1,0 +1,190 @@
+"""What the hooks themselves were told: the part of a session's state that nothing can rebuild.
+
+The client's transcript lags its hooks and may not exist at all (`--no-session-persistence`); then
+this is all there is. Counters and sizes only, no text. The transcript, where there is one, is the
+truth: what stdin says is laid over it until the file has caught up, never added to it twice.
+"""
+
+from holdfast.core import sizes
+from holdfast.core.events import Event, text
+from holdfast.core.seen import fingerprint, tally
+
+_MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
+_SAVED = (
+    "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
+    "subagents awaits window first_at last_at model cwd transcript ended events tools tasks pending "
+    "client"
+).split()
+#: The name under which a prompt waits to be read in the transcript.
+PROMPT = str(fingerprint("prompt"))
+
+
+class Heard:
+    # Since the session began.
+    prompts = calls = failures = batches = stops = compactions = cut = 0
+    # Since the last compaction.
+    units = tokens = 0.0
+    messages = reads = edited = tools_used = subagents = 0
+    # The compaction to come in the transcript (1 = its first), heard of but not yet read there.
+    awaits = 0
+    window = 0  # as the statusline reported it
+    first_at = last_at = 0
+    model = cwd = transcript = ended = ""
+
+    def __init__(self) -> None:
+        self.events: dict = {}  # name -> times
+        self.tools: dict = {}  # name -> [calls, failures, units]
+        self.tasks: dict = {}  # id -> status
+        self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]
+        self.client: dict = {}  # the client's own settings when the session began
+
+    def to_json(self) -> dict:
+        blank = type(self)
+        values = ((name, getattr(self, name)) for name in _SAVED)
+        return {name: value for name, value in values if value and value != getattr(blank, name, None)}
+
+    @classmethod
+    def from_json(cls, saved: dict) -> "Heard":
+        heard = cls()
+        for name in _SAVED:
+            if name in saved:
+                setattr(heard, name, saved[name])
+        return heard
+
+
+def hear(heard: Heard, event: Event) -> None:
+    """Take in one event. Each is handled once: a tool call counts when its result is told."""
+    name = event.name if event.name.isidentifier() and len(event.name) <= 40 else "unknown"
+    if name not in heard.events and len(heard.events) >= _MOST_EVENTS:
+        name = "unknown"
+    heard.events[name] = heard.events.get(name, 0) + 1
+    heard.last_at = event.at
+    heard.first_at = heard.first_at or event.at
+    heard.cwd = event.cwd or heard.cwd
+    heard.transcript = event.transcript or heard.transcript
+    heard.cut += event.cut
+    model = event.data.get("model")
+    if type(model) is dict:  # the statusline's shape
+        model = model.get("id")
+    if type(model) is str and model:
+        heard.model = model[:128]
+    _WHAT.get(name, _nothing)(heard, event)
+
+
+def _nothing(heard: Heard, event: Event) -> None:
+    window = event.data.get("context_window")
+    if type(window) is dict and type(window.get("context_window_size")) is int:
+        heard.window = max(0, window["context_window_size"])
+
+
+def _start(heard: Heard, event: Event) -> None:
+    heard.ended = ""
+
+
+def _end(heard: Heard, event: Event) -> None:
+    heard.ended = text(event.data, "reason")[:32] or "other"
+
+
+def _prompt(heard: Heard, event: Event) -> None:
+    heard.prompts += 1
+    heard.messages += 1
+    _weigh(heard, "prompt", sizes.leaves(event.data.get("prompt")), sizes.PER_ITEM)
+
+
+def _tool(heard: Heard, event: Event) -> None:
+    data = event.data
+    heard.calls += 1
+    row = tally(heard.tools, text(data, "tool_name") or "other")
+    row[0] += 1
+    given, failed = sizes.of_input(data.get("tool_input")), event.name == "PostToolUseFailure"
+    if failed:
+        heard.failures += 1
+        row[1] += 1
+    result = sizes.leaves(data.get("error")) if failed else _response(data.get("tool_response"))
+    if event.cut:
+        result = float(event.size)  # too large to be read: its length is what is known
+    row[2] += int(result)
+    # The call itself is in the transcript before its result is; only the result is pending.
+    heard.units += given
+    heard.tokens += sizes.PER_TOOL_USE
+    _weigh(heard, text(data, "tool_use_id"), result, sizes.PER_ITEM)
+    _kind(heard, text(data, "tool_name"))
+
+
+def _kind(heard: Heard, tool: str) -> None:
+    if tool == "Read":
+        heard.reads += 1
+    elif tool in ("Edit", "MultiEdit", "NotebookEdit", "Write"):
+        heard.edited += 1
+    elif tool in ("Agent", "Task"):
+        heard.subagents += 1
+    else:
+        heard.tools_used += 1
+
+
+def _response(value: object) -> float:
+    """Units of a tool's structured response, as far as the model is shown them."""
+    if type(value) is dict:
+        if "structuredPatch" in value or "originalFile" in value:
+            return 300  # a confirmation and a snippet, not the file
+        shown = [v for k, v in value.items() if k not in ("type", "filePath")]
+        return sizes.leaves(shown)
+    return sizes.leaves(value)
+
+
+def _batch(heard: Heard, event: Event) -> None:
+    heard.batches += 1
+    heard.messages += 1
+
+
+def _stop(heard: Heard, event: Event) -> None:
+    heard.stops += 1
+    heard.messages += 1
+    heard.units += sizes.TEXT * sizes.leaves(event.data.get("last_assistant_message"))
+
+
+def _compacted(heard: Heard, event: Event) -> None:
+    """PostCompact: all that came before is now the summary."""
+    heard.compactions += 1
+    heard.messages = heard.reads = heard.edited = heard.tools_used = heard.subagents = 0
+    heard.pending = {}
+    summary = text(event.data, "compact_summary")
+    summary = summary.rpartition("</analysis>")[2]
+    heard.units, heard.tokens = float(sizes.units(summary)), 0.0
+
+
+def _task_made(heard: Heard, event: Event) -> None:
+    _task(heard, event, "pending")
+
+
+def _task_done(heard: Heard, event: Event) -> None:
+    _task(heard, event, "completed")
+
+
+def _task(heard: Heard, event: Event, status: str) -> None:
+    task = text(event.data, "task_id")
+    if task and len(task) <= 64 and (task in heard.tasks or len(heard.tasks) < _MOST_TASKS):
+        heard.tasks[task] = status
+
+
+def _weigh(heard: Heard, what: str, units: float, tokens: float) -> None:
+    heard.units += units
+    heard.tokens += tokens
+    if what:
+        heard.pending[str(fingerprint(what))] = [int(units), int(tokens)]
+        if len(heard.pending) > _MOST_PENDING:
+            del heard.pending[next(iter(heard.pending))]
+
+
+_WHAT = {
+    "SessionStart": _start,
+    "SessionEnd": _end,
+    "UserPromptSubmit": _prompt,
+    "PostToolUse": _tool,
+    "PostToolUseFailure": _tool,
+    "PostToolBatch": _batch,
+    "Stop": _stop,
+    "PostCompact": _compacted,
+    "TaskCreated": _task_made,
+    "TaskCompleted": _task_done,
+}

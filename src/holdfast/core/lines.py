@@ -1,0 +1,136 @@
+"""One line of a transcript, as bytes, into the records it holds: whole, salvaged or none.
+
+Transcripts in the wild hold records cut short and followed by a whole one on the same line, NUL
+runs, missing newlines and lines of many megabytes. A line never stops the reader: what can be
+recovered is, the rest is counted. Every byte ends up in exactly one of three sums.
+"""
+
+from holdfast.core.jsontext import UNREADABLE, scan
+
+#: Longer lines are skipped without being held in memory.
+LONGEST = 8 << 20
+#: Attempts to find a record in a damaged line; only failures count, so good records are free.
+_TRIES = 64
+#: A line so full of tiny objects that parsing it would take far longer than its size suggests.
+_DENSE_BYTES, _DENSE_COUNT = 1 << 17, 1 << 16
+_MARKS = (b"{}", b"[]", b'{"', b"[[", b"[{")
+_STARTS = ('{"parentUuid":', '{"type":', '{"uuid":', '{"logicalParentUuid":')
+_BLANK = " \t\r\n\0\ufeff"
+_ENTRIES = ("user", "assistant", "system", "attachment")
+
+#: Bookkeeping of the client that is no part of the conversation. Skipped by prefix because some
+#: repeat whole requests: parsing them would double the cost of a session for nothing.
+BOOKKEEPING = tuple(
+    b'{"type":"' + name
+    for name in (
+        b"api-request",
+        b"file-history-",
+        b"last-prompt",
+        b"permission-mode",
+        b"ai-title",
+        b"queue-operation",
+        b"tools-used",
+        b"cost-state",
+        b"atis-latch",
+        b"mode",
+        b"pr-link",
+        b"agent-name",
+        b"agent-color",
+        b"custom-title",
+    )
+)
+
+
+class Account:
+    """Where the bytes went. parsed + salvaged + skipped equals the bytes given to `records`."""
+
+    __slots__ = ("damaged", "lines", "parsed", "salvaged", "skipped")
+
+    def __init__(
+        self, parsed: int = 0, salvaged: int = 0, skipped: int = 0, lines: int = 0, damaged: int = 0
+    ) -> None:
+        self.parsed = parsed
+        self.salvaged = salvaged
+        self.skipped = skipped
+        self.lines = lines
+        self.damaged = damaged
+
+    def skip(self, size: int) -> None:
+        """A line too long to be read at all."""
+        self.lines += 1
+        self.damaged += 1
+        self.skipped += size
+
+
+def records(raw: bytes, account: Account) -> list:
+    """The records of one line (given with its newline, if it has one)."""
+    account.lines += 1
+    size = len(raw)
+    if raw.startswith(BOOKKEEPING) and raw.endswith((b"}\n", b"}")):
+        account.parsed += size
+        return []
+    if size > _DENSE_BYTES and sum(map(raw.count, _MARKS)) > _DENSE_COUNT:
+        account.damaged += 1
+        account.skipped += size
+        return []
+    text = raw.decode("utf-8", "replace")
+    try:
+        value, end = scan(text, 0)
+    except UNREADABLE:
+        return _salvage(raw, account)
+    if type(value) is dict and not text[end:].strip():
+        account.parsed += size
+        return [value]
+    return _salvage(raw, account)
+
+
+def _salvage(raw: bytes, account: Account) -> list:
+    """Records inside a damaged line. surrogateescape keeps the byte count of each piece exact."""
+    text = raw.decode("utf-8", "surrogateescape")
+    if not text.strip(_BLANK) and "\0" not in text:
+        account.parsed += len(raw)  # a blank line is as good as none
+        return []
+    found: list = []
+    recovered = 0
+    starts = _Starts(text)
+    at, tries = starts.after(-1), 0
+    while at >= 0 and tries < _TRIES:
+        try:
+            value, end = scan(text, at)
+        except UNREADABLE:
+            tries += 1
+            at = starts.after(at)
+            continue
+        if is_entry(value):
+            found.append(value)
+            recovered += len(text[at:end].encode("utf-8", "surrogateescape"))
+        at = starts.after(end - 1)
+    account.damaged += 1
+    account.salvaged += recovered
+    account.skipped += len(raw) - recovered
+    return found
+
+
+class _Starts:
+    """Places where a record may start, in order. Each mark is searched once over the text, not
+    once per place: a line of a thousand pieces must not cost a thousand searches."""
+
+    __slots__ = ("places", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.places = [text.find(start) for start in _STARTS]
+
+    def after(self, at: int) -> int:
+        nearest = -1
+        for i, place in enumerate(self.places):
+            if 0 <= place <= at:
+                place = self.places[i] = self.text.find(_STARTS[i], at + 1)
+            if place >= 0 and (nearest < 0 or place < nearest):
+                nearest = place
+        return nearest
+
+
+def is_entry(value: object) -> bool:
+    """Whether an object found inside a line is an entry, and not a part of one."""
+    return type(value) is dict and value.get("type") in _ENTRIES and type(value.get("uuid")) is str

@@ -1,0 +1,241 @@
+"""One record of the client's transcript, as an Entry. Tolerant: a field of the wrong type is absent.
+
+An entry keeps no text, only how large it is, where it stands and what it refers to.
+"""
+
+from holdfast.core import sizes
+
+#: No context is larger; a larger number in a file is damage, not usage.
+_MOST_TOKENS = 1 << 30
+#: Prompts the client writes itself, in sessions of clients that do not yet mark them.
+_MACHINE = (
+    "<command-",
+    "<local-command",
+    "<task-notification",
+    "<bash-",
+    "<system-reminder",
+    "[Request interrupted",
+    "Caveat: The messages below",
+    "This session is being continued",
+)
+
+
+class Usage:
+    """What the API said a response read and wrote."""
+
+    __slots__ = ("cache_creation", "cache_read", "input", "output")
+
+    def __init__(self, given: int, cache_read: int, cache_creation: int, output: int) -> None:
+        self.input = given
+        self.cache_read = cache_read
+        self.cache_creation = cache_creation
+        self.output = output
+
+    @property
+    def context(self) -> int:
+        return self.input + self.cache_read + self.cache_creation
+
+
+class Entry:
+    """One line that matters. Attributes a kind does not have keep these defaults.
+
+    kind: prompt (typed by a person) | note (any other user line) | result | summary | answer |
+    attachment | boundary (compaction) | micro (microcompaction) | system
+    """
+
+    kind = "system"
+    uuid = parent = session = ""
+    agent = ""
+    sidechain = False
+    offset = length = 0
+    units = tokens = 0.0
+    thought_units = thought_tokens = 0.0
+    message = model = ""
+    usage: Usage | None = None
+    final = False  # the response is complete: its output count is the real one
+    failed = False  # an API error in the shape of an answer
+    says = False  # holds text meant for the reader
+    uses: tuple | list = ()  # (id, tool, input)
+    results: tuple | list = ()  # (tool_use_id, is_error, result, error text)
+    denied = False  # the person refused or interrupted
+    at = branch = cwd = version = ""
+    trigger = ""
+    pre_tokens = post_tokens = saved_tokens = 0
+    kept: tuple | list = ()
+
+
+def entry(record: dict, offset: int, length: int) -> Entry | None:
+    """None for a record that says nothing about the conversation."""
+    kind = record.get("type")
+    make = _MAKERS.get(kind) if type(kind) is str else None
+    if make is None:
+        return None
+    made = Entry()
+    if not make(made, record):
+        return None
+    made.offset = offset
+    made.length = length
+    made.uuid = _text(record, "uuid")
+    made.parent = _text(record, "parentUuid")
+    made.session = _text(record, "sessionId")
+    made.at = _text(record, "timestamp")
+    if record.get("isSidechain") is True:
+        made.sidechain = True
+        made.agent = _text(record, "agentId")
+    made.branch = _text(record, "gitBranch")
+    made.cwd = _text(record, "cwd")
+    made.version = _text(record, "version")
+    return made
+
+
+def _text(record: dict, key: str) -> str:
+    value = record.get(key)
+    return value if type(value) is str else ""
+
+
+def count(value: object) -> int:
+    """A token or line count, or 0: floats, booleans, negatives and nonsense are not counts."""
+    return value if type(value) is int and 0 <= value < _MOST_TOKENS else 0
+
+
+def _answer(made: Entry, record: dict) -> bool:
+    message = record.get("message")
+    if type(message) is not dict:
+        return False
+    made.kind = "answer"
+    made.message = _text(message, "id")
+    made.model = _text(message, "model")
+    made.failed = record.get("isApiErrorMessage") is True or made.model == "<synthetic>"
+    made.usage = usage(message.get("usage"))
+    made.final = bool(message.get("stop_reason"))
+    content = message.get("content")
+    if type(content) is str:
+        content = [{"type": "text", "text": content}]
+    if type(content) is not list:
+        return True
+    uses = []
+    for block in content:
+        if type(block) is not dict:
+            continue
+        kind = block.get("type")
+        if kind == "text":
+            made.says = True
+            made.units += sizes.TEXT * sizes.leaves(block.get("text"))
+        elif kind == "tool_use":
+            made.units += sizes.of_input(block.get("input"))
+            made.tokens += sizes.PER_TOOL_USE
+            given = block.get("input")
+            uses.append((_text(block, "id"), _text(block, "name"), given if type(given) is dict else {}))
+        elif kind == "thinking":
+            more, fixed = sizes.of_thinking(block)
+            made.thought_units += more
+            made.thought_tokens += fixed
+    made.uses = uses
+    return True
+
+
+def usage(value: object) -> Usage | None:
+    """None where a proxy reports nothing or zeros: a context of zero tokens does not exist."""
+    if type(value) is not dict:
+        return None
+    found = Usage(
+        count(value.get("input_tokens")),
+        count(value.get("cache_read_input_tokens")),
+        count(value.get("cache_creation_input_tokens")),
+        count(value.get("output_tokens")),
+    )
+    return found if found.context else None
+
+
+def _user(made: Entry, record: dict) -> bool:
+    message = record.get("message")
+    if type(message) is not dict:
+        return False
+    content = message.get("content")
+    made.units, made.tokens = sizes.of_content(content)
+    results = []
+    if type(content) is list:
+        result = record.get("toolUseResult")
+        for block in content:
+            if type(block) is dict and block.get("type") == "tool_result":
+                error = block.get("is_error") is True
+                said = _opening(block.get("content")) if error else ""
+                results.append((_text(block, "tool_use_id"), error, result, said))
+    made.denied = "toolDenialKind" in record or "interruptedMessageId" in record
+    if results:
+        made.kind = "result"
+        made.results = results
+        return True
+    made.tokens += sizes.PER_ITEM
+    if record.get("isCompactSummary") is True:
+        made.kind = "summary"
+        return True
+    opening = _opening(content)
+    made.kind = "prompt" if _is_typed(record, opening) else "note"
+    made.denied = made.denied or opening.startswith("[Request interrupted")
+    return True
+
+
+def _opening(content: object) -> str:
+    if type(content) is str:
+        return content[:200]
+    if type(content) is list:
+        for block in content:
+            words = block.get("text") if type(block) is dict else None
+            if type(words) is str:
+                return words[:200]
+    return ""
+
+
+def _is_typed(record: dict, opening: str) -> bool:
+    if record.get("isMeta") is True or record.get("isVisibleInTranscriptOnly") is True:
+        return False
+    origin = record.get("origin")
+    if type(origin) is dict and "kind" in origin:
+        return bool(origin["kind"] == "human")
+    source = record.get("promptSource")
+    if type(source) is str:
+        return source != "system"
+    return not opening.startswith(_MACHINE)
+
+
+def _attachment(made: Entry, record: dict) -> bool:
+    attachment = record.get("attachment")
+    if type(attachment) is not dict:
+        return False
+    made.kind = "attachment"
+    made.units, made.tokens = sizes.of_attachment(attachment)
+    if attachment.get("type") == "queued_command" and attachment.get("commandMode") == "prompt":
+        # Typed while the model was working: it reaches the model as an attachment.
+        made.kind = "prompt" if _is_typed(attachment, _opening(attachment.get("prompt"))) else "attachment"
+    return True
+
+
+def _system(made: Entry, record: dict) -> bool:
+    subtype = record.get("subtype")
+    if subtype == "compact_boundary":
+        made.kind = "boundary"
+        data = record.get("compactMetadata")
+        if type(data) is dict:
+            made.trigger = _text(data, "trigger")
+            made.pre_tokens = count(data.get("preTokens"))
+            made.post_tokens = count(data.get("postTokens"))
+            kept = data.get("preservedMessages")
+            uuids = kept.get("uuids") if type(kept) is dict else None
+            made.kept = uuids if type(uuids) is list else ()
+    elif subtype == "microcompact_boundary":
+        made.kind = "micro"
+        data = record.get("microcompactMetadata")
+        if type(data) is dict:
+            made.saved_tokens = count(data.get("tokensSaved"))
+    return True
+
+
+_MAKERS = {"assistant": _answer, "user": _user, "attachment": _attachment, "system": _system}
+
+
+def normal_path(path: str) -> str:
+    """One spelling for one file: a Windows path is written with slashes, like every other."""
+    if path[1:3] == ":\\" or path.startswith("\\\\"):
+        return path.replace("\\", "/")
+    return path

@@ -1,0 +1,1 @@
+"""Hot: the only code that touches the file system."""

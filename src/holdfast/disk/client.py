@@ -1,0 +1,67 @@
+"""The client's own settings that decide when it compacts.
+
+Read when a session begins, because the client reads them then too: a change in mid-session has no
+effect until it is restarted.
+"""
+
+from holdfast.core.jsontext import UNREADABLE, load
+from holdfast.disk import files
+from holdfast.errors import BadInput
+
+_LARGEST = 4 << 20
+_AUTO_RANGE = (100_000, 1_000_000)
+
+
+def settings(environ: dict[str, str], client_dir: str, cwd: str, model: str) -> dict:
+    """{auto_window, auto_window_from, percent, no_1m, compaction_off}, those that are set."""
+    found: dict = {}
+    layers = [_layer(client_dir + "/settings.json")]
+    if cwd:
+        layers.append(_layer(cwd + "/.claude/settings.json"))
+        layers.append(_layer(cwd + "/.claude/settings.local.json"))
+    for layer in layers:
+        _take(found, layer, model)
+    auto = environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "")
+    if _is_number(auto):
+        found["auto_window"], found["auto_window_from"] = int(auto), "environment"
+    percent = environ.get("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "")
+    if _is_number(percent) and 0 < int(percent) <= 100:
+        found["percent"] = int(percent)
+    if _is_on(environ.get("CLAUDE_CODE_DISABLE_1M_CONTEXT")):
+        found["no_1m"] = True
+    if _is_on(environ.get("DISABLE_AUTO_COMPACT")) or _is_on(environ.get("DISABLE_COMPACT")):
+        found["compaction_off"] = True
+    return found
+
+
+def _layer(path: str) -> dict:
+    """One settings file; one that is missing or cannot be read says nothing. The client itself
+    goes on without it, and it is not ours to judge."""
+    try:
+        value = load(files.read(path, _LARGEST).decode("utf-8", "replace"))
+    except (OSError, BadInput, *UNREADABLE):
+        return {}
+    return value if type(value) is dict else {}
+
+
+def _take(found: dict, layer: dict, model: str) -> None:
+    auto = layer.get("autoCompactWindow")
+    of_models = layer.get("modelSettings")
+    if type(of_models) is dict:
+        of_model = of_models.get(model)
+        if type(of_model) is dict and "autoCompactWindow" in of_model:
+            auto = of_model["autoCompactWindow"]
+    if type(auto) is int and _AUTO_RANGE[0] <= auto <= _AUTO_RANGE[1]:
+        found["auto_window"], found["auto_window_from"] = auto, "settings"
+    if layer.get("autoCompactEnabled") is False:
+        found["compaction_off"] = True
+    elif layer.get("autoCompactEnabled") is True:
+        found.pop("compaction_off", None)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def _is_on(text: str | None) -> bool:
+    return (text or "").lower() in ("1", "true", "yes", "on")

@@ -1,0 +1,149 @@
+"""Whole files replaced, lines appended, locks held: the three ways holdfast writes.
+
+Everything goes through `posix` rather than `os`, whose import costs a quarter of an interpreter
+start. Files are 0600 and directories 0700 whatever the umask.
+"""
+
+import posix
+
+from holdfast.errors import BadInput
+
+_CREATE = posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
+
+
+def make_dir(path: str) -> None:
+    """Create a directory and its parents, 0700."""
+    try:
+        posix.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        parent = path.rpartition("/")[0]
+        if not parent:
+            raise
+        make_dir(parent)
+        make_dir(path)
+
+
+def read(path: str, most: int) -> bytes:
+    """A whole regular file of at most `most` bytes."""
+    fd = open_regular(path)
+    try:
+        return _read_fd(fd, path, most)
+    finally:
+        posix.close(fd)
+
+
+def open_regular(path: str) -> int:
+    """A file descriptor for reading; anything but a regular file is BadInput (a FIFO never hangs)."""
+    fd = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
+    kind = posix.fstat(fd).st_mode & 0o170000
+    if kind == 0o100000:
+        return fd
+    posix.close(fd)
+    what = "a directory" if kind == 0o040000 else "not a regular file"
+    raise BadInput(f"{path} is {what}; name a file")
+
+
+def _read_fd(fd: int, path: str, most: int) -> bytes:
+    size = posix.fstat(fd).st_size
+    if size > most:
+        raise BadInput(f"{path} has {size} bytes, more than the {most} holdfast reads from it")
+    parts = []
+    while piece := posix.read(fd, 1 << 20):
+        parts.append(piece)
+    return b"".join(parts)
+
+
+def replace(path: str, data: bytes, durable: bool) -> None:
+    """Old or new, never half. The caller holds the lock of `path`, so the temporary name is fixed
+    and what a killed process left behind is overwritten, not collected."""
+    temporary = path + ".tmp"
+    fd = posix.open(temporary, posix.O_WRONLY | posix.O_TRUNC | _CREATE, 0o600)
+    try:
+        _write_all(fd, data)
+        if durable:
+            posix.fsync(fd)
+    finally:
+        posix.close(fd)
+    posix.rename(temporary, path)
+    if durable:
+        sync_dir(path.rpartition("/")[0])
+
+
+def sync_dir(path: str) -> None:
+    fd = posix.open(path, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+    try:
+        posix.fsync(fd)
+    finally:
+        posix.close(fd)
+
+
+def append_line(path: str, line: bytes, rotate_at: int = 1 << 62) -> None:
+    """One line, whole or not at all, against any number of other appenders.
+
+    A torn last line was never acknowledged: it is cut off first, so that it cannot swallow ours.
+    A file that has reached `rotate_at` is renamed to `path`.1 once this line is in it.
+    """
+    fd = posix.open(path, posix.O_RDWR | posix.O_APPEND | _CREATE, 0o600)
+    try:
+        posix.lockf(fd, posix.F_LOCK, 0)
+        end = _cut_torn(fd)
+        try:
+            _write_all(fd, line + b"\n")
+        except OSError:
+            posix.ftruncate(fd, end)
+            raise
+        # Someone who waited for the lock may hold the file that was renamed meanwhile: that one
+        # takes the line, but must not push the new file over it.
+        if end >= rotate_at and posix.fstat(fd).st_ino == posix.stat(path).st_ino:
+            posix.rename(path, path + ".1")
+    finally:
+        posix.close(fd)  # also releases the lock
+
+
+def _cut_torn(fd: int) -> int:
+    end = posix.lseek(fd, 0, 2)
+    whole = end
+    while whole and posix.pread(fd, 1, whole - 1) != b"\n":
+        start = max(0, whole - 4096)
+        whole = start + posix.pread(fd, whole - start, start).rfind(b"\n") + 1
+    if whole != end:
+        posix.ftruncate(fd, whole)
+    return whole
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    done = posix.write(fd, data)
+    while done < len(data):
+        done += posix.write(fd, data[done:])
+
+
+class Lock:
+    """A kernel lock on a file of its own: blocking, released by the kernel when the holder dies.
+
+    `lockf` and not `flock`, because `posix` is already loaded. It is a per-process lock: a process
+    must open a lock file through one Lock at a time (closing any descriptor of it releases it).
+    """
+
+    __slots__ = ("fd", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.fd = -1
+
+    def __enter__(self) -> "Lock":
+        self.fd = posix.open(self.path, posix.O_RDWR | _CREATE, 0o600)
+        try:
+            posix.lockf(self.fd, posix.F_LOCK, 0)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        posix.close(self.fd)
+        self.fd = -1

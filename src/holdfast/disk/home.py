@@ -1,0 +1,52 @@
+"""Where holdfast keeps its files. Paths are plain strings: hooks never pay for pathlib."""
+
+from holdfast.errors import BadInput
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
+
+
+def locate(environ: dict[str, str]) -> tuple[str, str]:
+    """(home of holdfast, configuration folder of the client)."""
+    client = environ.get("CLAUDE_CONFIG_DIR") or _user_home(environ) + "/.claude"
+    return environ.get("HOLDFAST_HOME") or client + "/holdfast", client
+
+
+def _user_home(environ: dict[str, str]) -> str:
+    home = environ.get("HOME")
+    if not home:
+        import posix
+        import pwd
+
+        home = pwd.getpwuid(posix.getuid()).pw_dir
+    return home.rstrip("/")
+
+
+def is_safe_name(text: object) -> bool:
+    """Whether an id from outside may become the name of a folder."""
+    return type(text) is str and 0 < len(text) <= 128 and text[0] not in ".-" and _SAFE.issuperset(text)
+
+
+class Home:
+    __slots__ = ("root",)
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @property
+    def sessions(self) -> str:
+        return self.root + "/sessions"
+
+    @property
+    def trail(self) -> str:
+        return self.root + "/events.jsonl"
+
+    def session(self, session: str, agent: str = "") -> str:
+        """The folder of a session, or of one subagent in it: what happens in one never touches
+        the other."""
+        for name in (session, agent or "main"):
+            if not is_safe_name(name):
+                raise BadInput(
+                    f"{name[:64]!r} cannot be a session or agent id; ids are letters, digits, - _ ."
+                )
+        folder = self.sessions + "/" + session
+        return folder + "/agents/" + agent if agent else folder

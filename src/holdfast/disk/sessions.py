@@ -1,0 +1,85 @@
+"""The state of sessions on disk: loaded, saved and sampled under the session's lock."""
+
+import posix
+
+from holdfast.clock import now, rfc3339
+from holdfast.core.gauge import Reading
+from holdfast.core.jsontext import dump
+from holdfast.core.state import State, parse
+from holdfast.disk import files, trail
+from holdfast.disk.home import Home, is_safe_name
+from holdfast.errors import Damaged
+
+_LARGEST_STATE = 16 << 20
+
+
+def lock(folder: str) -> files.Lock:
+    files.make_dir(folder)
+    return files.Lock(folder + "/lock")
+
+
+def load(home: Home, session: str, agent: str = "") -> State:
+    """The saved state, or a new one. A damaged file is set aside, never deleted: what can be
+    rebuilt is rebuilt from the transcript."""
+    path = home.session(session, agent) + "/state.json"
+    try:
+        data = files.read(path, _LARGEST_STATE)
+    except FileNotFoundError:
+        return State(session, agent)
+    try:
+        return parse(data, path)
+    except Damaged as problem:
+        aside = path + ".damaged-" + rfc3339(now()).replace(":", "")
+        posix.rename(path, aside)
+        trail.note(
+            home,
+            "degraded.state",
+            session=session,
+            agent=agent,
+            what=str(problem),
+            aside=aside.rpartition("/")[2],
+        )
+        return State(session, agent)
+
+
+def peek(home: Home, session: str, agent: str = "") -> State | None:
+    """The saved state, for looking only: None when there is none, Damaged raises."""
+    path = home.session(session, agent) + "/state.json"
+    try:
+        return parse(files.read(path, _LARGEST_STATE), path)
+    except FileNotFoundError:
+        return None
+
+
+def save(home: Home, state: State) -> None:
+    """Old or new, never half. Not fsynced: what a power cut takes is read again."""
+    path = home.session(state.session, state.agent) + "/state.json"
+    files.replace(path, state.render(), durable=False)
+
+
+def sample(home: Home, state: State, reading: Reading, at: int) -> None:
+    """One line per measurement that differs from the last."""
+    if state.sampled == [reading.used, reading.source] or not reading.used:
+        return
+    state.sampled = [reading.used, reading.source]
+    line = {
+        "v": 1,
+        "at": rfc3339(at),
+        "used": reading.used,
+        "context": reading.context,
+        "window": reading.window,
+        "capacity": reading.capacity,
+        "source": reading.source,
+        "model": reading.model,
+        "turn": state.seen.turns,
+    }
+    path = home.session(state.session, state.agent) + "/samples.jsonl"
+    files.append_line(path, dump(line).encode())
+
+
+def names(home: Home) -> list[str]:
+    """Ids of every session holdfast has a folder for."""
+    try:
+        return sorted(name for name in posix.listdir(home.sessions) if is_safe_name(name))
+    except FileNotFoundError:
+        return []

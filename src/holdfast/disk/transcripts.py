@@ -1,0 +1,267 @@
+"""Reading the client's transcript: only what is new, never more than allowed, in bounded memory.
+
+The file is append-only until it is not: it may be torn, spliced, rewritten, shrunk, replaced or
+gone. What was read is recognised by a fingerprint of its first and last bytes; where that no longer
+fits, reading starts over. A cost that depends on what is new and never on the size of the file is
+the point of this module.
+"""
+
+import gc
+import posix
+
+from holdfast.core.jsontext import UNREADABLE, scan
+from holdfast.core.lines import LONGEST, Account, records
+from holdfast.core.seen import NOWHERE, Seen, fold
+from holdfast.core.state import State
+from holdfast.core.transcript import Usage, entry, usage
+from holdfast.disk import files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CHUNK = 1 << 20
+_PRIME = (1 << 61) - 1
+_HEAD, _TAIL = 256, 128
+_WORTH_NO_GC = 1 << 20
+
+
+def catch_up(state: State, path: str, most: int) -> str:
+    """Fold what `path` holds beyond what `state` has seen, reading at most about `most` bytes.
+
+    Returns "" when the view is complete, else why it is not. With more to read than allowed, the
+    newest part comes first and the rest is read later, from the front, by whoever calls next.
+    """
+    try:
+        fd = files.open_regular(path)
+    except FileNotFoundError:
+        return "missing" if state.has_transcript else ""
+    try:
+        size = posix.fstat(fd).st_size
+        pause = size - state.seen.offset > _WORTH_NO_GC and gc.isenabled()
+        if pause:  # parsed JSON is garbage without cycles: collecting it costs a fifth of the time
+            gc.disable()
+        try:
+            return _catch_up(state, fd, size, most)
+        finally:
+            if pause:
+                gc.enable()
+    finally:
+        posix.close(fd)
+
+
+def _catch_up(state: State, fd: int, size: int, most: int) -> str:
+    why = _changed(state.seen, fd, size)
+    if why:
+        state.seen = _again(state.seen, why)
+        state.behind = None
+    left = most
+    if size - state.seen.offset > left:
+        state.behind = state.behind or _front(state.seen)
+        state.seen = _newest(state.seen, size - left // 2)
+        left //= 2
+    left -= _read(state, fd, size)
+    if state.behind:
+        _fill_in(state, fd, size, left)
+    state.settle()
+    return "behind" if state.behind else ""
+
+
+def _read(state: State, fd: int, size: int) -> int:
+    """Bring the view up to `size`. A rewind met on the way means starting over without the
+    abandoned part; returns the bytes this took."""
+    before = state.seen.offset
+    taken = 0
+    while abandoned := _fold_range(state.seen, fd, size, size):
+        taken += state.seen.offset - before
+        state.seen = _without(state.seen, abandoned)
+        before = state.seen.offset
+    _identify(state.seen, fd)
+    return taken + state.seen.offset - before
+
+
+def _fill_in(state: State, fd: int, size: int, most: int) -> None:
+    behind = state.behind
+    assert behind is not None
+    if most <= 0:
+        return
+    abandoned = _fold_range(behind, fd, min(size, behind.offset + most), size)
+    if abandoned:
+        state.behind = _without(behind, abandoned)
+    elif behind.offset >= state.seen.offset:
+        _identify(behind, fd)
+        state.seen, state.behind = behind, None
+
+
+def _again(seen: Seen, why: str) -> Seen:
+    fresh = Seen(seen.agent)
+    fresh.rereads = seen.rereads + 1
+    fresh.reread_why = why
+    return fresh
+
+
+def _without(seen: Seen, abandoned: list) -> Seen:
+    """Start over from where the view began, leaving out what a rewind abandoned."""
+    fresh = _again(seen, "rewind")
+    fresh.start = fresh.offset = seen.start
+    inside = [d for d in seen.dead if not (abandoned[0] <= d[0] and d[1] <= abandoned[1])]
+    fresh.dead = sorted([*inside, abandoned])
+    return fresh
+
+
+def _front(seen: Seen) -> Seen:
+    """What has been read so far goes on being read from where it is."""
+    return seen if not seen.start else Seen(seen.agent)
+
+
+def _newest(seen: Seen, start: int) -> Seen:
+    fresh = Seen(seen.agent)
+    fresh.rereads = seen.rereads
+    fresh.start = fresh.offset = start
+    fresh.ended_mid_line = 1  # `start` is in the middle of a line: leave that line to the front view
+    return fresh
+
+
+def _fold_range(seen: Seen, fd: int, stop: int, size: int) -> list:
+    """Fold every line that begins before `stop`; [from, to) of a branch found abandoned ends it."""
+    account = Account(*seen.bytes)
+    abandoned: list = []
+    for offset, raw, length in _lines(seen, fd, stop, size, account):
+        for record in records(raw, account):
+            made = entry(record, offset, length)
+            if made is None:
+                continue
+            began = fold(seen, made)
+            if began != NOWHERE:
+                abandoned = [began, offset]
+                break
+        if abandoned:
+            break
+    seen.bytes = [account.parsed, account.salvaged, account.skipped, account.lines, account.damaged]
+    return abandoned
+
+
+def _lines(
+    seen: Seen, fd: int, stop: int, size: int, account: Account
+) -> "Iterator[tuple[int, bytes, int]]":
+    """(offset, line, length with newline) of each line, moving `seen.offset` past it first.
+
+    A last line without newline is given only when it is a whole object already: nothing can be
+    added to one. Otherwise it stays unread until its end is there.
+    """
+    carry: list[bytes] = []
+    held = 0
+    at = seen.offset
+    while at < stop or (held and at < size):
+        jump = next((end for start, end in seen.dead if start <= at < end), 0)
+        if jump:
+            account.skipped += jump - at
+            seen.offset = at = jump
+            continue
+        limit = min((start for start, _ in seen.dead if start > at), default=size)
+        chunk = posix.pread(fd, min(_CHUNK, limit - at), at)
+        if not chunk:
+            break
+        at += len(chunk)
+        pieces = chunk.split(b"\n")
+        last = pieces.pop()
+        for piece in pieces:
+            if carry:
+                carry.append(piece)
+                piece = b"".join(carry)
+                carry, held = [], 0
+            length = len(piece) + 1
+            offset = seen.offset
+            seen.offset += length
+            if seen.ended_mid_line:
+                seen.ended_mid_line = 0
+                account.skipped += length
+                continue
+            yield offset, piece + b"\n", length
+        if last:
+            carry.append(last)
+            held += len(last)
+        if held > LONGEST or (held and seen.ended_mid_line):
+            if not seen.ended_mid_line:
+                account.skip(0)
+            account.skipped += held
+            seen.offset += held
+            seen.ended_mid_line = 1
+            carry, held = [], 0
+    if held and at >= size:
+        piece = b"".join(carry)
+        if piece.endswith(b"}") and _is_whole(piece):
+            offset = seen.offset
+            seen.offset += held
+            yield offset, piece, held
+
+
+def _is_whole(piece: bytes) -> bool:
+    text = piece.decode("utf-8", "replace")
+    try:
+        value, end = scan(text, 0)
+    except UNREADABLE:
+        return False
+    return type(value) is dict and end == len(text)
+
+
+def _print(fd: int, start: int, length: int) -> int:
+    return int.from_bytes(posix.pread(fd, length, start) + b"\1", "little") % _PRIME
+
+
+def _identify(seen: Seen, fd: int) -> None:
+    """Remember what the file looked like where we began and where we stopped."""
+    head = min(_HEAD, seen.offset)
+    tail = min(_TAIL, seen.offset)
+    seen.identity = [head, _print(fd, 0, head), tail, _print(fd, seen.offset - tail, tail)]
+
+
+def _changed(seen: Seen, fd: int, size: int) -> str:
+    """Why what was read no longer stands in the file, or "". A copy with the same content under
+    another inode is the same transcript."""
+    if not seen.identity:
+        return ""
+    head, head_print, tail, tail_print = seen.identity
+    if size < seen.offset:
+        return "shrunk"
+    if _print(fd, 0, head) != head_print:
+        return "replaced"
+    if _print(fd, seen.offset - tail, tail) != tail_print:
+        return "rewritten"
+    return ""
+
+
+def torn(state: State, path: str) -> int:
+    """Bytes at the end of the file that are not a whole line yet."""
+    return max(0, posix.stat(path).st_size - state.seen.offset)
+
+
+def usages(path: str) -> "Iterator[tuple[str, str, Usage]]":
+    """(message id, model, Usage) of every main-chain response, in order: the usage curve alone.
+
+    Lines without a usage object are not parsed, which makes this several times faster than a fold.
+    """
+    seen = Seen()
+    account = Account()
+    fd = files.open_regular(path)
+    try:
+        last: tuple[str, str, Usage] | None = None
+        size = posix.fstat(fd).st_size
+        for _, raw, _ in _lines(seen, fd, size, size, account):
+            if b'"usage"' not in raw or b'"assistant"' not in raw:
+                continue
+            for record in records(raw, account):
+                if record.get("type") != "assistant" or record.get("isSidechain") is True:
+                    continue
+                message = record.get("message")
+                found = usage(message.get("usage")) if type(message) is dict else None
+                if found is None:
+                    continue
+                here = (str(message.get("id")), str(message.get("model")), found)
+                if last and last[0] != here[0]:
+                    yield last
+                last = here
+        if last:
+            yield last
+    finally:
+        posix.close(fd)

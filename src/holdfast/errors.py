@@ -1,0 +1,41 @@
+"""Every error holdfast raises on purpose. Each carries what a shell needs to translate it."""
+
+
+class HoldfastError(Exception):
+    """A message says what is wrong, where, and what to do next."""
+
+    exit_code = 1
+    status = 500
+
+
+class BadInput(HoldfastError):
+    """What was asked for cannot be understood."""
+
+    exit_code = 2
+    status = 400
+
+
+class NotFound(HoldfastError):
+    exit_code = 3
+    status = 404
+
+
+class Damaged(HoldfastError):
+    """Fails its own format; never the same as missing."""
+
+    exit_code = 4
+    status = 500
+
+
+class MissingExtra(HoldfastError):
+    """A feature whose optional dependency is not installed."""
+
+    exit_code = 6
+    status = 501
+
+
+class Late(HoldfastError):
+    """The watchdog rang: a hook gives up rather than hold up a session."""
+
+    exit_code = 7
+    status = 504

@@ -1,0 +1,97 @@
+"""The command the client runs: stdin to engine to stdout. It fails open.
+
+Whatever goes wrong is noted in the trail, nothing is printed, and the exit code is 0: a hook never
+breaks, blocks or noticeably slows a session.
+"""
+
+import gc
+import posix
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from signal import ITIMER_REAL, SIGALRM, setitimer, signal
+else:  # `signal` imports `enum`, which costs as much as the interpreter
+    from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
+
+from holdfast import engine
+from holdfast.app import Holdfast
+from holdfast.clock import now
+from holdfast.core.events import Event, from_hook
+from holdfast.disk import trail
+from holdfast.errors import Late
+
+#: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all.
+_BUDGET_S = 1.0
+_BUDGETS_S = {"PreCompact": 1.9, "SessionEnd": 1.2, "SessionStart": 1.9, "Stop": 1.9}
+#: A second ring, for a hook that is stuck in giving up.
+_GRACE_S = 0.3
+_LARGEST_STDIN = 4 << 20
+
+
+def main() -> None:
+    app: Holdfast | None = None
+    event: Event | None = None
+    try:
+        gc.disable()
+        _watchdog(_BUDGET_S)
+        payload, size = _read_stdin()
+        app = Holdfast.open()
+        event = from_hook(payload, now(), size)
+        _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
+        reply = engine.handle(event, app)
+        if reply.stdout:
+            posix.write(1, reply.stdout.encode())
+    except Exception as problem:
+        _note(app, event, problem)
+    finally:
+        # Leaving the interpreter's own teardown out saves a tenth of the whole hook.
+        posix._exit(0)
+
+
+def _watchdog(seconds: float) -> None:
+    signal(SIGALRM, _ring)
+    setitimer(ITIMER_REAL, seconds, _GRACE_S)
+
+
+def _ring(signum: int, frame: object) -> None:
+    signal(SIGALRM, _leave)
+    raise Late("a hook ran out of its time")
+
+
+def _leave(signum: int, frame: object) -> None:
+    posix._exit(0)
+
+
+def _read_stdin() -> tuple[bytes, int]:
+    """(what is kept, how much there was). All of it is read: a client that writes to a closed pipe
+    gets an error."""
+    parts, size = [], 0
+    while piece := posix.read(0, 1 << 16):
+        if size < _LARGEST_STDIN:
+            parts.append(piece)
+        size += len(piece)
+    kept = b"".join(parts)
+    return kept[:_LARGEST_STDIN], size
+
+
+def _note(app: Holdfast | None, event: Event | None, problem: Exception) -> None:
+    """Where and what kind, and for our own errors the message: others may carry a session's text."""
+    from holdfast.errors import HoldfastError
+
+    place = problem.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    where = f"{place.tb_frame.f_code.co_name}:{place.tb_lineno}" if place else ""
+    ours = isinstance(problem, (HoldfastError, OSError))
+    what = type(problem).__name__ + (f": {problem}" if ours else "")
+    session, name = (event.session, event.name) if event else ("", "")
+    home = app.home if app else None
+    if home is None or not trail.note(
+        home, "degraded.hook", session=session, hook=name, what=what[:400], where=where
+    ):
+        posix.write(2, f"holdfast: {what[:200]} ({where})\n".encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    sys.exit("run holdfast/launch.py; it finds this module wherever it is installed")
