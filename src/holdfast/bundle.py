@@ -13,19 +13,22 @@ import sys
 #: In an order in which each needs only those before it. A test compares this with what a hook loads.
 HOT = (
     "__init__ errors clock core/__init__ core/jsontext core/events core/sizes core/transcript core/meter "
-    "core/seen core/heard core/state core/gauge core/lines disk/__init__ disk/home disk/files disk/trail "
-    "disk/sessions disk/transcripts app engine hook"
+    "core/seen core/fold core/heard core/state core/gauge core/lines disk/__init__ disk/home disk/files "
+    "disk/trail disk/sessions disk/transcripts app engine hook"
 ).split()
+
+
+def path(package: str) -> str:
+    return f"{package}/__pycache__/hot.{sys.implementation.cache_tag}"
 
 
 def build(package: str) -> None:
     """Compile and write; where that is not possible, nothing."""
-    folder = f"{package}/__pycache__"
-    temporary = f"{folder}/hot.{posix.getpid()}.tmp"
+    temporary = f"{package}/__pycache__/hot.{posix.getpid()}.tmp"
     try:
         with open(temporary, "xb") as file:  # before compiling: a read-only place costs no time
             file.write(marshal.dumps(_compiled(package)))
-        posix.rename(temporary, f"{folder}/hot.{sys.implementation.cache_tag}")
+        posix.rename(temporary, path(package))
     except OSError:
         pass
 

@@ -13,15 +13,15 @@ from holdfast.core.gauge import Reading, measure
 from holdfast.core.state import State
 from holdfast.disk import sessions, transcripts
 
-#: Bytes of transcript a hook may read. A tool call waits for its hook: 2 MB are some 30 ms. Where
-#: the person or a compaction is waited for anyway, more.
-_MOST = 2 << 20
+#: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
+#: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
+_MOST = (2 << 20, 0.3)
 _MOST_AT = {
-    "SessionStart": 16 << 20,
-    "UserPromptSubmit": 8 << 20,
-    "Stop": 16 << 20,
-    "PreCompact": 64 << 20,
-    "SessionEnd": 24 << 20,
+    "SessionStart": (32 << 20, 0.8),
+    "UserPromptSubmit": (8 << 20, 0.3),
+    "Stop": (32 << 20, 0.8),
+    "PreCompact": (64 << 20, 1.2),
+    "SessionEnd": (32 << 20, 0.6),
 }
 #: The newest lines reach the file up to a tenth of a second after PreCompact.
 _SETTLE_S, _SETTLE_STEP_S = 0.25, 0.02
@@ -44,11 +44,12 @@ def handle(event: Event, app: Holdfast) -> Reply:
         _settle(path)
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
-        size = _catch_up(state, path, _MOST_AT.get(event.name, _MOST))
+        if path:
+            transcripts.catch_up(state, path, *_MOST_AT.get(event.name, _MOST))
         if event.name == "SessionStart" or not state.heard.events:
             _ask_client(state, event, app)
         state.overlay(event)
-        reading = measure(state, size, app.window)
+        reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
         sessions.save(home, state)
     return Reply(reading)
@@ -63,13 +64,6 @@ def _transcript(event: Event) -> str:
         return own
     stem = event.transcript.removesuffix(".jsonl")
     return f"{stem}/subagents/agent-{event.agent}.jsonl"
-
-
-def _catch_up(state: State, path: str, most: int) -> int:
-    if not path:
-        return 0
-    transcripts.catch_up(state, path, most)
-    return state.seen.offset
 
 
 def _settle(path: str) -> None:

@@ -1,0 +1,1 @@
+"""The command line: translation only. Commands are made from the registry."""

@@ -60,8 +60,8 @@ def hear(heard: Heard, event: Event) -> None:
     heard.events[name] = heard.events.get(name, 0) + 1
     heard.last_at = event.at
     heard.first_at = heard.first_at or event.at
-    heard.cwd = event.cwd or heard.cwd
-    heard.transcript = event.transcript or heard.transcript
+    heard.cwd = event.cwd[:4096] or heard.cwd
+    heard.transcript = event.transcript[:4096] or heard.transcript
     heard.cut += event.cut
     model = event.data.get("model")
     if type(model) is dict:  # the statusline's shape

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     Scan = Callable[[str, int], tuple[Any, int]]
     Dump = Callable[[object], str]
 
-#: What a hostile or torn text makes the scanner raise. RecursionError is not a ValueError.
-UNREADABLE = (ValueError, StopIteration, RecursionError, MemoryError)
+#: What a hostile or torn text makes the scanner raise. RecursionError is not a ValueError, and as
+#: long as nobody has imported `json`, 3.11's scanner cannot find its own JSONDecodeError and fails
+#: with SystemError ("returned NULL without setting an exception") in its place.
+UNREADABLE = (ValueError, StopIteration, RecursionError, MemoryError, SystemError)
 
 
 class _Rules:
@@ -61,8 +63,10 @@ def _native() -> "tuple[Scan, Dump]":
 
 try:
     scan, dump = _native()
+    NATIVE = True
 except (ImportError, AttributeError, TypeError):
     scan, dump = portable()
+    NATIVE = False
 
 
 def load(text: str) -> object:

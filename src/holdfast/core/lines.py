@@ -55,11 +55,12 @@ class Account:
         self.lines = lines
         self.damaged = damaged
 
-    def skip(self, size: int) -> None:
-        """A line too long to be read at all."""
-        self.lines += 1
-        self.damaged += 1
+    def skip(self, size: int, begins: bool) -> None:
+        """A piece of a line too long to be read at all."""
         self.skipped += size
+        if begins:
+            self.lines += 1
+            self.damaged += 1
 
 
 def records(raw: bytes, account: Account) -> list:

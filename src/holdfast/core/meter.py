@@ -7,6 +7,10 @@ units since the last one really cost. Sums only, so the meter does not grow with
 
 from holdfast.core.transcript import Entry, Usage
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 #: Units per token before the session has taught us: newer models have a finer tokenizer.
 _RATIO_NEW, _RATIO_OLD = 2.5, 3.0
 _OLD_TOKENIZER = ("4-5", "4-6", "4-1", "4-2", "claude-3")
@@ -25,6 +29,8 @@ _MICRO = 1.3
 _DROPS_THINKING = ("sonnet-4-5", "sonnet-4-2", "haiku-4-5", "opus-4-1", "opus-4-2", "claude-3")
 #: Newest lines remembered by size, to know what a compaction kept verbatim.
 _TAIL = 48
+#: Characters of a uuid that tell one of these lines from another.
+_MARK = 12
 
 FIELDS = (
     "context given cache_read cache_creation output final own_units own_tokens thought_units "
@@ -51,7 +57,7 @@ class Meter:
     model = ""
 
     def __init__(self) -> None:
-        self.tail: list = []  # [uuid fingerprint, units, tokens]
+        self.tail: list = []  # [start of the uuid, units, tokens]
 
     # -- what is known
 
@@ -90,14 +96,15 @@ class Meter:
 
     # -- what happens
 
-    def answer(self, entry: Entry, mark: int) -> bool:
+    def answer(self, entry: Entry) -> bool:
         """Whether it begins a new turn, and not another line of the last one."""
         if entry.model:
-            self.model = entry.model
-        begins = not entry.message or entry.message != self.message
+            self.model = entry.model[:128]
+        message = entry.message[:64]
+        begins = not message or message != self.message
         usage = entry.usage
         if begins:
-            self.message = entry.message
+            self.message = message
             if usage:
                 self._learn(usage.context)
                 self.added_units = self.added_tokens = self.own_units = self.own_tokens = 0.0
@@ -109,7 +116,7 @@ class Meter:
         self.thought_tokens += entry.thought_tokens
         self.since_units += units
         self.since_tokens += tokens
-        self._remember(mark, units, tokens)
+        self._remember(entry.uuid, units, tokens)
         if usage:
             self._take(usage, entry.final)
             self.own_units += units
@@ -146,7 +153,7 @@ class Meter:
         self.taught_units = self.taught_units * _DECAY + units
         self.taught_tokens = self.taught_tokens * _DECAY + tokens
 
-    def add(self, entry: Entry, mark: int) -> None:
+    def add(self, entry: Entry) -> None:
         """A line of the user's side: prompt, result, attachment, summary."""
         if entry.kind == "attachment":
             self.attachments = self.writes_attachments = True
@@ -159,16 +166,17 @@ class Meter:
         self.added_tokens += entry.tokens
         self.since_units += entry.units
         self.since_tokens += entry.tokens
-        self._remember(mark, entry.units, entry.tokens)
+        self._remember(entry.uuid, entry.units, entry.tokens)
 
     def micro(self, entry: Entry) -> None:
         saved = entry.saved_tokens * _MICRO
         self.drop += saved
         self.since_tokens -= saved
 
-    def compact(self, kept: set) -> None:
-        """`kept` are the fingerprints of the lines that stay in the window as they were."""
+    def compact(self, kept: "Iterable[object]") -> None:
+        """`kept` are the uuids of the lines that stay in the window as they were."""
         units = tokens = 0.0
+        kept = {uuid[:_MARK] for uuid in kept if type(uuid) is str}
         for mark, size, fixed in self.tail:
             if mark in kept:
                 units += size
@@ -180,9 +188,9 @@ class Meter:
         self.message = ""
         self.compacted, self.attachments = True, False
 
-    def _remember(self, mark: int, units: float, tokens: float) -> None:
+    def _remember(self, uuid: str, units: float, tokens: float) -> None:
         if units or tokens:
-            self.tail.append([mark, int(units), int(tokens)])
+            self.tail.append([uuid[:_MARK], int(units), int(tokens)])
             if len(self.tail) > 2 * _TAIL:
                 del self.tail[:-_TAIL]
 

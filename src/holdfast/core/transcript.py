@@ -75,17 +75,25 @@ def entry(record: dict, offset: int, length: int) -> Entry | None:
         return None
     made.offset = offset
     made.length = length
-    made.uuid = _text(record, "uuid")
-    made.parent = _text(record, "parentUuid")
-    made.session = _text(record, "sessionId")
-    made.at = _text(record, "timestamp")
     if record.get("isSidechain") is True:
         made.sidechain = True
         made.agent = _text(record, "agentId")
-    made.branch = _text(record, "gitBranch")
-    made.cwd = _text(record, "cwd")
-    made.version = _text(record, "version")
+    for name, key in _LABELS:  # on every line of the file: no call for each
+        value = record.get(key)
+        if type(value) is str:
+            setattr(made, name, value)
     return made
+
+
+_LABELS = (
+    ("uuid", "uuid"),
+    ("parent", "parentUuid"),
+    ("session", "sessionId"),
+    ("at", "timestamp"),
+    ("branch", "gitBranch"),
+    ("cwd", "cwd"),
+    ("version", "version"),
+)
 
 
 def _text(record: dict, key: str) -> str:

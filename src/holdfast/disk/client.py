@@ -4,6 +4,8 @@ Read when a session begins, because the client reads them then too: a change in 
 effect until it is restarted.
 """
 
+import posix
+
 from holdfast.core.jsontext import UNREADABLE, load
 from holdfast.disk import files
 from holdfast.errors import BadInput
@@ -65,3 +67,31 @@ def _is_number(text: str) -> bool:
 
 def _is_on(text: str | None) -> bool:
     return (text or "").lower() in ("1", "true", "yes", "on")
+
+
+def transcripts(client_dir: str) -> list[tuple[str, float, int]]:
+    """(path, time of the last change, size) of every session of this user."""
+    found = []
+    for folder in _list(client_dir + "/projects"):
+        for name in _list(f"{client_dir}/projects/{folder}"):
+            if name.endswith(".jsonl"):
+                path = f"{client_dir}/projects/{folder}/{name}"
+                try:
+                    state = posix.stat(path)
+                except OSError:
+                    continue  # gone since it was listed
+                found.append((path, state.st_mtime, state.st_size))
+    return found
+
+
+def transcript(client_dir: str, session: str) -> str:
+    """Where a session's transcript is, or ""."""
+    wanted = f"/{session}.jsonl"
+    return next((path for path, _, _ in transcripts(client_dir) if path.endswith(wanted)), "")
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return sorted(posix.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []

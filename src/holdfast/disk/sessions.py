@@ -81,5 +81,5 @@ def names(home: Home) -> list[str]:
     """Ids of every session holdfast has a folder for."""
     try:
         return sorted(name for name in posix.listdir(home.sessions) if is_safe_name(name))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []

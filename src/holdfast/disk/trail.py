@@ -31,7 +31,7 @@ def recent(home: Home, most: int = 1 << 18) -> list[dict]:
     """The newest notes, oldest first, from the last `most` bytes."""
     try:
         fd = files.open_regular(home.trail)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     try:
         size = posix.fstat(fd).st_size

@@ -9,9 +9,11 @@ the point of this module.
 import gc
 import posix
 
+from holdfast.clock import elapsed
+from holdfast.core.fold import NOWHERE, fold
 from holdfast.core.jsontext import UNREADABLE, scan
 from holdfast.core.lines import LONGEST, Account, records
-from holdfast.core.seen import NOWHERE, Seen, fold
+from holdfast.core.seen import Seen
 from holdfast.core.state import State
 from holdfast.core.transcript import Usage, entry, usage
 from holdfast.disk import files
@@ -20,18 +22,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    Line = tuple[int, bytes, int]
+
 _CHUNK = 1 << 20
 _PRIME = (1 << 61) - 1
 _HEAD, _TAIL = 256, 128
 _WORTH_NO_GC = 1 << 20
 
 
-def catch_up(state: State, path: str, most: int) -> str:
-    """Fold what `path` holds beyond what `state` has seen, reading at most about `most` bytes.
+#: Of more than may be read at once, this much of the newest comes first.
+_NEWEST = 8 << 20
+
+
+def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
+    """Fold what `path` holds beyond what `state` has seen, within about `most` bytes and `seconds`.
 
     Returns "" when the view is complete, else why it is not. With more to read than allowed, the
     newest part comes first and the rest is read later, from the front, by whoever calls next.
     """
+    until = elapsed() + seconds
     try:
         fd = files.open_regular(path)
     except FileNotFoundError:
@@ -42,7 +51,7 @@ def catch_up(state: State, path: str, most: int) -> str:
         if pause:  # parsed JSON is garbage without cycles: collecting it costs a fifth of the time
             gc.disable()
         try:
-            return _catch_up(state, fd, size, most)
+            return _catch_up(state, fd, size, most, until)
         finally:
             if pause:
                 gc.enable()
@@ -50,7 +59,7 @@ def catch_up(state: State, path: str, most: int) -> str:
         posix.close(fd)
 
 
-def _catch_up(state: State, fd: int, size: int, most: int) -> str:
+def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
     why = _changed(state.seen, fd, size)
     if why:
         state.seen = _again(state.seen, why)
@@ -58,21 +67,20 @@ def _catch_up(state: State, fd: int, size: int, most: int) -> str:
     left = most
     if size - state.seen.offset > left:
         state.behind = state.behind or _front(state.seen)
-        state.seen = _newest(state.seen, size - left // 2)
-        left //= 2
-    left -= _read(state, fd, size)
-    if state.behind:
-        _fill_in(state, fd, size, left)
+        state.seen = _newest(state.seen, size - min(_NEWEST, left // 2))
+    left -= _read(state, fd, size, until)
+    if state.behind and left > 0:
+        _fill_in(state, fd, size, left, until)
     state.settle()
-    return "behind" if state.behind else ""
+    return "behind" if state.behind or elapsed() > until else ""
 
 
-def _read(state: State, fd: int, size: int) -> int:
+def _read(state: State, fd: int, size: int, until: float) -> int:
     """Bring the view up to `size`. A rewind met on the way means starting over without the
     abandoned part; returns the bytes this took."""
     before = state.seen.offset
     taken = 0
-    while abandoned := _fold_range(state.seen, fd, size, size):
+    while abandoned := _fold_range(state.seen, fd, size, until):
         taken += state.seen.offset - before
         state.seen = _without(state.seen, abandoned)
         before = state.seen.offset
@@ -80,17 +88,27 @@ def _read(state: State, fd: int, size: int) -> int:
     return taken + state.seen.offset - before
 
 
-def _fill_in(state: State, fd: int, size: int, most: int) -> None:
+def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
     behind = state.behind
     assert behind is not None
-    if most <= 0:
-        return
-    abandoned = _fold_range(behind, fd, min(size, behind.offset + most), size)
+    stop = _line_end(fd, min(size, behind.offset + most), size)
+    abandoned = _fold_range(behind, fd, stop, until)
     if abandoned:
         state.behind = _without(behind, abandoned)
     elif behind.offset >= state.seen.offset:
         _identify(behind, fd)
         state.seen, state.behind = behind, None
+
+
+def _line_end(fd: int, at: int, size: int) -> int:
+    """The end of the line that reaches over `at`; of a line too long to hold, some place in it."""
+    start = at
+    while at < min(size, start + LONGEST):
+        found = posix.pread(fd, 1 << 16, at - 1 if at else 0).find(b"\n")
+        if found >= 0:
+            return at + found
+        at += (1 << 16) - 1
+    return min(at, size)
 
 
 def _again(seen: Seen, why: str) -> Seen:
@@ -122,16 +140,14 @@ def _newest(seen: Seen, start: int) -> Seen:
     return fresh
 
 
-def _fold_range(seen: Seen, fd: int, stop: int, size: int) -> list:
-    """Fold every line that begins before `stop`; [from, to) of a branch found abandoned ends it."""
+def _fold_range(seen: Seen, fd: int, stop: int, until: float) -> list:
+    """Fold every whole line up to `stop`; [from, to) of a branch found abandoned ends it."""
     account = Account(*seen.bytes)
     abandoned: list = []
-    for offset, raw, length in _lines(seen, fd, stop, size, account):
+    for offset, raw, length in _live_lines(seen, fd, stop, account, until):
         for record in records(raw, account):
             made = entry(record, offset, length)
-            if made is None:
-                continue
-            began = fold(seen, made)
+            began = fold(seen, made) if made is not None else NOWHERE
             if began != NOWHERE:
                 abandoned = [began, offset]
                 break
@@ -141,10 +157,19 @@ def _fold_range(seen: Seen, fd: int, stop: int, size: int) -> list:
     return abandoned
 
 
-def _lines(
-    seen: Seen, fd: int, stop: int, size: int, account: Account
-) -> "Iterator[tuple[int, bytes, int]]":
-    """(offset, line, length with newline) of each line, moving `seen.offset` past it first.
+def _live_lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "Iterator[Line]":
+    """Every line but those a rewind abandoned. What is abandoned begins and ends with a line."""
+    for start, end in seen.dead:
+        if seen.offset < end:
+            yield from _lines(seen, fd, min(start, stop), account, until)
+            if seen.offset == start:
+                account.skipped += end - start
+                seen.offset = end
+    yield from _lines(seen, fd, stop, account, until)
+
+
+def _lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "Iterator[Line]":
+    """(offset, line, length) of each line, newlines included, moving `seen.offset` past it first.
 
     A last line without newline is given only when it is a whole object already: nothing can be
     added to one. Otherwise it stays unread until its end is there.
@@ -152,48 +177,40 @@ def _lines(
     carry: list[bytes] = []
     held = 0
     at = seen.offset
-    while at < stop or (held and at < size):
-        jump = next((end for start, end in seen.dead if start <= at < end), 0)
-        if jump:
-            account.skipped += jump - at
-            seen.offset = at = jump
-            continue
-        limit = min((start for start, _ in seen.dead if start > at), default=size)
-        chunk = posix.pread(fd, min(_CHUNK, limit - at), at)
+    while at < stop and elapsed() < until:
+        chunk = posix.pread(fd, min(_CHUNK, stop - at), at)
         if not chunk:
             break
         at += len(chunk)
         pieces = chunk.split(b"\n")
-        last = pieces.pop()
+        rest = pieces.pop()
         for piece in pieces:
-            if carry:
-                carry.append(piece)
-                piece = b"".join(carry)
-                carry, held = [], 0
-            length = len(piece) + 1
+            carry.append(piece)
+            carry.append(b"\n")
+            raw = b"".join(carry)
+            carry.clear()
+            held = 0
             offset = seen.offset
-            seen.offset += length
+            seen.offset += len(raw)
             if seen.ended_mid_line:
                 seen.ended_mid_line = 0
-                account.skipped += length
-                continue
-            yield offset, piece + b"\n", length
-        if last:
-            carry.append(last)
-            held += len(last)
+                account.skipped += len(raw)
+            else:
+                yield offset, raw, len(raw)
+        if rest:
+            carry.append(rest)
+            held += len(rest)
         if held > LONGEST or (held and seen.ended_mid_line):
-            if not seen.ended_mid_line:
-                account.skip(0)
-            account.skipped += held
+            account.skip(held, begins=not seen.ended_mid_line)
             seen.offset += held
             seen.ended_mid_line = 1
-            carry, held = [], 0
-    if held and at >= size:
-        piece = b"".join(carry)
-        if piece.endswith(b"}") and _is_whole(piece):
-            offset = seen.offset
-            seen.offset += held
-            yield offset, piece, held
+            carry.clear()
+            held = 0
+    raw = b"".join(carry)
+    if raw.endswith(b"}") and at >= stop and _is_whole(raw):
+        offset = seen.offset
+        seen.offset += held
+        yield offset, raw, held
 
 
 def _is_whole(piece: bytes) -> bool:
@@ -247,7 +264,7 @@ def usages(path: str) -> "Iterator[tuple[str, str, Usage]]":
     try:
         last: tuple[str, str, Usage] | None = None
         size = posix.fstat(fd).st_size
-        for _, raw, _ in _lines(seen, fd, size, size, account):
+        for _, raw, _ in _lines(seen, fd, size, account, 1e18):
             if b'"usage"' not in raw or b'"assistant"' not in raw:
                 continue
             for record in records(raw, account):

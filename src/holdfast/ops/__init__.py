@@ -1,0 +1,1 @@
+"""What holdfast can do: one function per operation, (app, parameters) -> value."""

@@ -1,0 +1,130 @@
+"""How fast a transcript is read: python bench/read.py [--mb 100 1000] [--transcript FILE …]
+
+First contact with an unread transcript: the full fold, the usage curve alone, and, as references of
+the same run, reading the bytes and `json.loads` of every line. Then the hooks' view of it: what one
+PreCompact does with a transcript far larger than its two seconds allow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import made
+from harness import LAUNCH, PYTHON, REPO, progress, run, table
+
+sys.path.insert(0, str(REPO / "src"))
+
+from holdfast.core.state import State
+from holdfast.disk import transcripts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=float, nargs="+", default=[100])
+    parser.add_argument("--precompact-mb", type=float, default=1000)
+    parser.add_argument(
+        "--transcript", type=Path, nargs="*", default=[], help="measure these files instead"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        paths = args.transcript or [_made(Path(folder), mb) for mb in args.mb]
+        for path in paths:
+            print(throughput(path, args.rounds), end="\n\n")
+        print(precompact(Path(folder), args.precompact_mb))
+
+
+def _made(folder: Path, mb: float) -> Path:
+    progress(f"making {mb:g} MB")
+    session = made.Session(folder / f"{mb:g}mb.jsonl", session=f"s-{mb:g}")
+    session.grow_to(int(mb * 1e6))
+    return session.path
+
+
+def throughput(path: Path, times: int) -> str:
+    readers: dict[str, Callable[[Path], object]] = {
+        "read the bytes": _bytes,
+        "json.loads of every line": _json,
+        "full fold": _fold,
+        "usage alone": _usages,
+    }
+    best: dict[str, float] = {}
+    for done in range(times):
+        for name, reader in readers.items():
+            progress(f"round {done + 1} of {times}: {name}")
+            began = time.process_time()
+            reader(path)
+            spent = time.process_time() - began
+            best[name] = min(spent, best.get(name, spent))
+    progress("")
+    mb = path.stat().st_size / 1e6
+    reference = best["json.loads of every line"]
+    rows = [
+        [name, f"{spent:.2f}", f"{mb / spent:.0f}", f"{reference / spent:.2f}"]
+        for name, spent in best.items()
+    ]
+    return table([f"{mb:.0f} MB", "CPU s", "MB per CPU-s", "× json.loads"], rows)
+
+
+def _bytes(path: Path) -> None:
+    with path.open("rb") as file:
+        while file.read(1 << 20):
+            pass
+
+
+def _json(path: Path) -> None:
+    with path.open("rb") as file:
+        for line in file:
+            json.loads(line)
+
+
+def _fold(path: Path) -> None:
+    transcripts.catch_up(State("bench"), str(path), 1 << 62)
+
+
+def _usages(path: Path) -> None:
+    for _ in transcripts.usages(str(path)):
+        pass
+
+
+def precompact(folder: Path, mb: float) -> str:
+    path = _made(folder, mb)
+    progress("")
+    event = {
+        "session_id": "large",
+        "transcript_path": str(path),
+        "cwd": "/work",
+        "hook_event_name": "PreCompact",
+        "trigger": "auto",
+        "custom_instructions": None,
+    }
+    environ = {"HOLDFAST_HOME": str(folder / "home"), "HOME": str(folder)}
+    rows = []
+    for call in ("first PreCompact", "second"):
+        cost = run([PYTHON, "-I", "-S", str(LAUNCH)], json.dumps(event).encode(), environ)
+        state = json.loads((folder / "home/sessions/large/state.json").read_bytes())
+        size = path.stat().st_size
+        newest = size - state["seen"].get("start", 0)
+        front = (state["behind"] or {}).get("offset", 0)
+        rows.append(
+            [
+                call,
+                f"{cost.wall_s:.2f}",
+                f"{cost.cpu_s:.2f}",
+                f"{cost.rss_mb:.0f}",
+                f"{newest / 1e6:.0f}",
+                f"{front / 1e6:.0f}",
+            ]
+        )
+    head = [f"{mb:.0f} MB unread", "wall s", "CPU s", "peak MB", "newest MB read", "from the front"]
+    return table(head, rows)
+
+
+if __name__ == "__main__":
+    main()

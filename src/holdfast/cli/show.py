@@ -1,0 +1,171 @@
+"""Values as text for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import singledispatch
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.core.ladder import RUNGS
+from holdfast.ops.context import Usage
+from holdfast.ops.sessions import Session
+from holdfast.ops.upkeep import Status
+
+_BAR = 44
+_STYLES = ((97, "bold red"), (85, "red"), (70, "yellow"), (0, "green"))
+_SOURCES = {
+    "usage": "the API's own count",
+    "usage+estimate": "the API's own count, plus an estimate of what came after",
+    "estimate": "estimated from the text since the last compaction (no usage reported)",
+    "weights": "a rough guess from the number of messages and tool calls",
+    "size": "a rough guess from the size of the file",
+}
+
+
+def show(value: object) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a pipe has no width: let nothing be cut
+        console = Console(highlight=False, width=200)
+    console.print(_render(value))
+
+
+@singledispatch
+def _render(value: Any) -> RenderableType:
+    return Text(str(value))
+
+
+@_render.register
+def _(value: list) -> RenderableType:
+    if not value:
+        return Text("no sessions yet; measure a file with: holdfast usage --transcript PATH")
+    return _table(value)
+
+
+def _table(rows: list[Session]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("session", "project", "model", "used", "fill", "level", "turns", "compactions", "last"):
+        right = name in ("used", "fill", "turns", "compactions")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "project")
+    for row in rows:
+        if row.problem and not row.used:
+            table.add_row(_short(row.session), Text(row.problem, style="yellow"))
+            continue
+        table.add_row(
+            _short(row.session),
+            row.project,
+            _model(row.model),
+            f"{row.used:,}",
+            Text(f"{row.fill:.0f} %", style=_style(row.fill)),
+            row.level,
+            f"{row.turns:,}",
+            str(row.compactions),
+            _ago(row.last),
+        )
+    return table
+
+
+@_render.register
+def _(value: Usage) -> RenderableType:
+    style = _style(value.fill)
+    lines: list[RenderableType] = [
+        Text.assemble(
+            (f"{value.used:,}", "bold"),
+            f" of {value.max:,} tokens ({value.percent:g} %)  ",
+            (value.level, style),
+        ),
+        _bar(value, style),
+        Text(""),
+        _facts(value),
+    ]
+    lines += [Text(f"! {words}", style="yellow") for words in value.degraded]
+    return Group(*lines)
+
+
+def _bar(value: Usage, style: str) -> Text:
+    """Fill, with a mark at each rung that is still ahead."""
+    cells = ["─"] * _BAR
+    for rung, _ in RUNGS:
+        cells[min(_BAR - 1, _BAR * rung // 100)] = "┼"
+    full = min(_BAR, round(_BAR * value.fill / 100))
+    text = Text("█" * full, style=style)
+    text.append("".join(cells[full:]), style="dim")
+    text.append(f"  {value.fill:g} % of the {value.capacity:,} before the client compacts")
+    return text
+
+
+def _facts(value: Usage) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column()
+    facts: list[tuple[str, str]] = [
+        ("left", f"{value.until_compaction:,} tokens until compaction"),
+        ("known by", _SOURCES.get(value.source, value.source)),
+        ("counted", f"{value.context:,} context + {value.output:,} answer + {value.estimated:,} estimated"),
+        ("window", f"by {value.window_source}"),
+        ("model", value.model or "unknown"),
+        ("session", value.session),
+        ("so far", _so_far(value)),
+    ]
+    if value.bytes:
+        sums = value.bytes
+        text = f"{sums.parsed:,} parsed, {sums.salvaged:,} salvaged, {sums.skipped:,} skipped"
+        facts.append(("transcript", f"{sums.size:,} bytes: {text}"))
+    for name, text in facts:
+        table.add_row(name, text)
+    return table
+
+
+def _so_far(value: Usage) -> str:
+    counted = (
+        (value.prompts, "prompt"),
+        (value.turns, "turn"),
+        (value.tool_calls, "tool call"),
+        (value.compactions, "compaction"),
+    )
+    return ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counted)
+
+
+@_render.register
+def _(value: Status) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for check in value.checks:
+        mark = Text("ok", style="green") if check.ok else Text("degraded", style="yellow")
+        table.add_row(mark, check.name, check.what)
+        if check.fix:
+            table.add_row("", "", Text(f"→ {check.fix}", style="dim"))
+    words = "all is well" if value.ok else "degraded: see below"
+    return Group(
+        Text.assemble((f"holdfast {value.version}", "bold"), f", {words}"),
+        Text(
+            f"home {value.home}, {value.sessions} sessions, last event {_ago(value.last_event) or 'none'}"
+        ),
+        Text(f"Python {value.python}"),
+        Text(""),
+        table,
+    )
+
+
+def _style(fill: float) -> str:
+    return next(style for least, style in _STYLES if fill >= least)
+
+
+def _short(session: str) -> str:
+    return session if len(session) <= 36 else session[:33] + "…"
+
+
+def _model(model: str) -> str:
+    return model.removeprefix("claude-")
+
+
+def _ago(at: str) -> str:
+    if not at:
+        return ""
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds / size)} {unit} ago"
+    return "now" if seconds >= 0 else at

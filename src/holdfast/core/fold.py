@@ -1,0 +1,272 @@
+"""`fold(seen, entry)`: take in a transcript one entry at a time, in file order.
+
+Folding changes `seen` in place (a session has a hundred thousand entries) but does nothing else:
+no clock, no files. Every rule of what counts as what is here.
+"""
+
+from holdfast.core.seen import MOST, Seen, fingerprint, tally
+from holdfast.core.transcript import Entry, count, normal_path
+
+_RUNNERS = frozenset(
+    "pytest py.test unittest jest vitest mocha ava rspec phpunit pest ctest tox nox bats ginkgo".split()
+)
+_BUILDERS = frozenset(
+    "npm yarn pnpm bun deno go cargo make mvn gradle gradlew dotnet mix rake just bazel swift run".split()
+)
+_READS = ("Read", "NotebookRead")
+_EDITS = ("Edit", "MultiEdit", "NotebookEdit")
+_AGENTS = ("Agent", "Task")
+_DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
+_ANSWERING = ("answer", "result", "boundary", "micro")
+_LONGEST_NAME, _LONGEST_ID = 1024, 64
+_MOST_FILES, _MOST_TASKS, _MOST_OPEN = 64, 64, 48
+#: What `fold` returns unless the session was rewound.
+NOWHERE = -1
+
+
+def fold(seen: Seen, entry: Entry) -> int:
+    """Take in one entry. Returns NOWHERE, or where an abandoned branch began: a second prompt under
+    one parent means that the first, and all that followed it, is no longer part of the session."""
+    if entry.sidechain and (not seen.agent or entry.agent != seen.agent):
+        return NOWHERE
+    seen.entries += 1
+    if entry.at:
+        seen.last_at = entry.at[:32]
+        seen.first_at = seen.first_at or seen.last_at
+    if entry.branch and entry.branch != seen.branch:
+        seen.branch = entry.branch[:_LONGEST_NAME]
+    if entry.cwd and entry.cwd != seen.cwd:
+        seen.cwd = normal_path(entry.cwd)[:_LONGEST_NAME]
+    if entry.version and entry.version != seen.version:
+        seen.version = entry.version[:32]
+    kind = entry.kind
+    if kind in _ANSWERING:
+        seen.unanswered.clear()
+    if kind == "answer":
+        _answer(seen, entry)
+    elif kind == "result":
+        seen.meter.add(entry)
+        _results(seen, entry)
+    elif kind == "prompt" or kind == "note":
+        return _prompt(seen, entry)
+    elif kind == "attachment" or kind == "summary":
+        seen.meter.add(entry)
+    elif kind == "boundary":
+        _compaction(seen, entry)
+    elif kind == "micro":
+        seen.micro += 1
+        seen.meter.micro(entry)
+    return NOWHERE
+
+
+def _keep(seen: Seen, name: str, item: object) -> None:
+    places = getattr(seen, name)
+    places.append(item)
+    # Cut rarely: deleting from the front on every append would move the whole list each time.
+    if len(places) > 2 * MOST[name]:
+        del places[: -MOST[name]]
+
+
+def _prompt(seen: Seen, entry: Entry) -> int:
+    # Without a parent a prompt begins the session it names: files joined end to end have several.
+    parent = fingerprint(entry.parent or entry.session)
+    if not _retyped(seen, parent) and entry.offset not in (end for _, end in seen.dead):
+        for known, offset, _, _ in reversed(seen.prompts):
+            if known == parent:
+                return int(offset)
+    seen.unanswered.append((parent, entry.offset, _before(seen)))
+    seen.prompted += 1
+    typed = entry.kind == "prompt"
+    _keep(seen, "prompts", [parent, entry.offset, entry.length, 1 if typed else 0])
+    if typed:
+        seen.typed += 1
+        seen.messages += 1
+    if entry.denied:
+        _keep(seen, "rejections", [entry.offset, entry.length])
+    seen.meter.add(entry)
+    return NOWHERE
+
+
+def _before(seen: Seen) -> tuple:
+    meter = dict(seen.meter.__dict__, tail=seen.meter.tail.copy())
+    return meter, seen.prompted, seen.typed, seen.messages
+
+
+def _retyped(seen: Seen, parent: int) -> bool:
+    """Whether this prompt replaces one that was not answered yet. It is by far the commonest way
+    back, and the only one that can be gone without reading the file again."""
+    for known, offset, (meter, prompted, typed, messages) in seen.unanswered:
+        if known == parent:
+            seen.meter.__dict__ = meter
+            seen.prompted, seen.typed, seen.messages = prompted, typed, messages
+            seen.prompts = [p for p in seen.prompts if p[1] < offset]
+            seen.rejections = [r for r in seen.rejections if r[0] < offset]
+            seen.unanswered = [u for u in seen.unanswered if u[1] < offset]
+            return True
+    return False
+
+
+def _answer(seen: Seen, entry: Entry) -> None:
+    if entry.failed:
+        return
+    if seen.meter.answer(entry):
+        seen.turns += 1
+        seen.messages += 1
+    if entry.says:
+        _keep(seen, "said", [entry.offset, entry.length])
+    for call, tool, given in entry.uses:
+        _use(seen, entry, call, tool, given)
+
+
+def _use(seen: Seen, entry: Entry, call: str, tool: str, given: dict) -> None:
+    seen.calls += 1
+    tally(seen.tools, tool)[0] += 1
+    what, is_test = 0, 0
+    if tool == "Bash":
+        command = given.get("command")
+        if type(command) is str:
+            what = fingerprint(command)
+            is_test = 1 if runs_tests(command) else 0
+    elif tool == "TaskUpdate":
+        _task(seen, entry, given.get("taskId"), given.get("status"))
+    elif tool == "TodoWrite":
+        _todos(seen, entry, given.get("todos"))
+    elif tool == "ExitPlanMode":
+        _keep(seen, "plans", [entry.offset, entry.length])
+    else:
+        path = given.get("file_path") or given.get("notebook_path")
+        if type(path) is str:
+            what = fingerprint(normal_path(path))
+    if tool in _READS:
+        seen.reads += 1
+    elif tool in _EDITS or tool == "Write":
+        seen.edited += 1
+    elif tool in _AGENTS:
+        seen.subagents += 1
+    else:
+        seen.tools_used += 1
+    if call:
+        seen.open[call[:_LONGEST_ID]] = [tool[:64], what, entry.offset, entry.length, is_test]
+        if len(seen.open) > _MOST_OPEN:
+            del seen.open[next(iter(seen.open))]
+
+
+def runs_tests(command: str) -> bool:
+    """Whether a shell command runs tests: a test runner, `<builder> test`, or a script named so."""
+    for mark in ";&|()":
+        command = command[:4096].replace(mark, " ")
+    before = ""
+    for word in command.split():
+        folder, _, name = word.rpartition("/")
+        if name in _RUNNERS or (name in ("test", "tests") and (before in _BUILDERS or folder)):
+            return True
+        before = name
+    return False
+
+
+def _results(seen: Seen, entry: Entry) -> None:
+    for call, failed, result, error in entry.results:
+        if call:
+            _keep(seen, "answered", fingerprint(call))
+        tool, what, offset, length, is_test = seen.open.pop(call[:_LONGEST_ID], ("", 0, 0, 0, 0))
+        if not tool:
+            continue  # its call lies before the part that was read
+        row = tally(seen.tools, tool)
+        row[2] += int(entry.units)
+        if failed:
+            row[1] += 1
+            seen.failures += 1
+        denied = entry.denied or (failed and error.startswith(_DENIALS))
+        if denied:
+            _keep(seen, "rejections", [entry.offset, entry.length])
+        elif what:
+            _outcome(seen, entry, what, failed)
+        if tool == "Bash":
+            status = _exit_status(failed, error)
+            _keep(seen, "commands", [what, offset, length, entry.offset, entry.length, status, is_test])
+        elif tool in _AGENTS:
+            _agent(seen, entry, call, offset, length, result)
+        elif tool == "TaskCreate" and type(result) is dict and type(result.get("task")) is dict:
+            _task(seen, entry, result["task"].get("id"), "pending", (offset, length))
+        elif what and not failed:
+            _file(seen, tool, what, offset, length, result)
+
+
+def _outcome(seen: Seen, entry: Entry, what: int, failed: bool) -> None:
+    """An error stays open until the very same thing succeeds."""
+    if failed:
+        _keep(seen, "errors", [what, entry.offset, entry.length, 0])
+        return
+    for error in seen.errors:
+        if error[0] == what and not error[3]:
+            error[3] = entry.offset
+
+
+def _exit_status(failed: bool, error: str) -> int:
+    """-1 where it failed without a code (interrupted, timed out)."""
+    if not failed:
+        return 0
+    _, found, rest = error.partition("Exit code ")
+    digits = rest[:3].split("\n")[0].strip() if found else ""
+    return int(digits) if digits.isdecimal() and digits.isascii() else -1
+
+
+def _file(seen: Seen, tool: str, what: int, offset: int, length: int, result: object) -> None:
+    key = str(what)
+    row = seen.files.pop(key, None) or [0, 0, 0, 0, 0]
+    row[3], row[4] = offset, length
+    seen.files[key] = row  # newest last
+    if len(seen.files) > _MOST_FILES:
+        del seen.files[next(iter(seen.files))]
+    if tool in _READS:
+        row[0] += 1
+        return
+    row[2 if tool == "Write" else 1] += 1
+    line, lines, hunks = 0, 0, 0
+    patch = result.get("structuredPatch") if type(result) is dict else None
+    if type(patch) is list and patch and type(patch[0]) is dict:
+        line, lines = count(patch[0].get("newStart")), count(patch[0].get("newLines"))
+        hunks = len(patch)
+    _keep(seen, "edits", [what, offset, length, line, lines, hunks])
+
+
+def _agent(seen: Seen, entry: Entry, call: str, offset: int, length: int, result: object) -> None:
+    status, agent = "failed", ""
+    if type(result) is dict:
+        said = result.get("status")
+        status = said if type(said) is str and len(said) <= 32 else "completed"
+        named = result.get("agentId")
+        agent = named if type(named) is str and len(named) <= 64 else ""
+    _keep(seen, "agents", [agent or call[:64], offset, length, entry.offset, entry.length, status])
+
+
+def _task(seen: Seen, entry: Entry, task: object, status: object, place: tuple = ()) -> None:
+    if type(task) is not str or not task or len(task) > 64:
+        return
+    row = seen.tasks.setdefault(task, ["pending", entry.offset, entry.length])
+    if place:
+        row[1], row[2] = place
+    if type(status) is str and len(status) <= 32:
+        row[0] = status
+    if len(seen.tasks) > _MOST_TASKS:
+        finished = (t for t, r in seen.tasks.items() if r[0] in ("completed", "deleted"))
+        del seen.tasks[next(finished, next(iter(seen.tasks)))]
+
+
+def _todos(seen: Seen, entry: Entry, todos: object) -> None:
+    if type(todos) is not list:
+        return
+    states = [t.get("status") for t in todos if type(t) is dict]
+    totals = [states.count(s) for s in ("pending", "in_progress", "completed")]
+    seen.todos = [entry.offset, entry.length, *totals]
+
+
+def _compaction(seen: Seen, entry: Entry) -> None:
+    seen.compacted += 1
+    _keep(
+        seen,
+        "compactions",
+        [seen.last_at, entry.trigger[:16], entry.pre_tokens, entry.post_tokens, entry.offset],
+    )
+    seen.messages = seen.reads = seen.edited = seen.tools_used = seen.subagents = 0
+    seen.meter.compact(entry.kept)

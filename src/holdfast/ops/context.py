@@ -1,0 +1,193 @@
+"""How full a session's window is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.core.gauge import Reading, measure
+from holdfast.core.ladder import level
+from holdfast.core.state import State
+from holdfast.disk import client, sessions, transcripts
+from holdfast.errors import BadInput, NotFound
+
+_ALL = 1 << 62
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """Where every byte of the transcript went."""
+
+    size: int
+    parsed: int
+    salvaged: int
+    skipped: int
+    lines: int
+    damaged_lines: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    used: int
+    max: int
+    percent: float
+    capacity: int
+    fill: float
+    until_compaction: int
+    status: str
+    action: dict[str, object]
+    level: str
+    source: str
+    window_source: str
+    model: str
+    context: int
+    output: int
+    estimated: int
+    session: str
+    transcript: str
+    turns: int
+    prompts: int
+    tool_calls: int
+    compactions: int
+    bytes: Bytes | None
+    degraded: list[str]
+
+
+def usage(app: Holdfast, *, transcript: str | None = None, session: str | None = None) -> Usage:
+    """How full the window of a session is, and how that is known.
+
+    Parameters
+    ----------
+    transcript
+        Measure this transcript file.
+    session
+        Measure the session with this id. Without either: the newest session.
+    """
+    if transcript and session:
+        raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
+    if transcript:
+        state, path = _of_file(app, transcript), os.path.abspath(transcript)
+    else:
+        state, path = find(app, session or _newest(app))
+    degraded = read(state, path, _ALL) if path else ["no transcript: only what the hooks were told"]
+    size = os.path.getsize(path) if path and os.path.exists(path) else 0
+    if transcript and size and not state.seen.entries:
+        raise BadInput(f"{transcript} is not a transcript of Claude Code: none of its lines is part of one")
+    return describe(state, measure(state, size, app.window), path, size, degraded)
+
+
+def find(app: Holdfast, session: str) -> tuple[State, str]:
+    """A session's state as saved, and its transcript ("" when there is none)."""
+    state = sessions.peek(app.home, session)
+    path = state.heard.transcript if state else ""
+    if not path or not os.path.exists(path):
+        path = client.transcript(app.client_dir, session) or path
+    if state is None:
+        if not path:
+            raise NotFound(
+                f"no session {session!r} is known here; `holdfast sessions` lists those that are"
+            )
+        state = _fresh(app, session)
+    return state, path if os.path.exists(path) else ""
+
+
+def _fresh(app: Holdfast, session: str) -> State:
+    """A session no hook has told us of: assume the settings its client would start with now."""
+    state = State(session)
+    state.heard.client = client.settings(app.environ, app.client_dir, "", "")
+    return state
+
+
+def _of_file(app: Holdfast, transcript: str) -> State:
+    """A transcript anywhere on the disk: what hooks know of its session still holds, but the file
+    is read from its beginning."""
+    session = os.path.basename(transcript).removesuffix(".jsonl")
+    state = State(session)
+    try:
+        known = sessions.peek(app.home, session)
+    except BadInput:  # a file may have any name
+        return state
+    if known:
+        state.heard.client, state.heard.window = known.heard.client, known.heard.window
+    return state
+
+
+def read(state: State, path: str, most: int) -> list[str]:
+    """Bring a state up to date in memory. What keeps it from being complete, in words."""
+    try:
+        why = transcripts.catch_up(state, path, most)
+    except PermissionError:
+        raise BadInput(f"{path} cannot be read: permission denied; run as its owner") from None
+    if not os.path.exists(path) and not state.seen.entries:
+        raise NotFound(f"{path} does not exist; `holdfast sessions` lists the sessions that do")
+    words = {
+        "missing": f"the transcript {path} is gone; shown is what had been read of it",
+        "behind": "only the newest part of the transcript has been read so far",
+    }
+    return [words[why]] if why else []
+
+
+def _newest(app: Holdfast) -> str:
+    inside = app.environ.get("CLAUDE_CODE_SESSION_ID")  # asked by the agent itself
+    if inside:
+        return inside
+    found = client.transcripts(app.client_dir)
+    if found:
+        return os.path.basename(max(found, key=lambda t: t[1])[0]).removesuffix(".jsonl")
+    known = [s for name in sessions.names(app.home) if (s := sessions.peek(app.home, name))]
+    if known:
+        return max(known, key=lambda s: s.heard.last_at).session
+    raise NotFound(
+        f"no sessions yet: none under {app.client_dir}/projects and none in {app.home.root}. "
+        "Measure a file with --transcript PATH"
+    )
+
+
+def describe(state: State, reading: Reading, path: str, size: int, degraded: list[str]) -> Usage:
+    seen = state.seen
+    parsed, salvaged, skipped, lines, damaged = seen.bytes
+    torn = max(0, size - seen.offset) if not seen.start else 0
+    return Usage(
+        used=reading.used,
+        max=reading.window,
+        percent=reading.percent,
+        capacity=reading.capacity,
+        fill=reading.fill,
+        until_compaction=reading.until_compaction,
+        status=status_of(reading.percent),
+        action=action_at(reading.percent),
+        level=level(reading.fill),
+        source=reading.source,
+        window_source=reading.window_source,
+        model=reading.model,
+        context=reading.context,
+        output=reading.output,
+        estimated=reading.estimated,
+        session=state.session,
+        transcript=path,
+        turns=seen.turns or state.heard.batches + state.heard.stops,
+        prompts=seen.typed or state.heard.prompts,
+        tool_calls=seen.calls or state.heard.calls,
+        compactions=seen.compacted or state.heard.compactions,
+        # A last line that is not whole yet has not been read: it counts as skipped for now.
+        bytes=Bytes(size, parsed, salvaged, skipped + torn, lines, damaged) if path else None,
+        degraded=degraded,
+    )
+
+
+def status_of(percent: float) -> str:
+    """In the words of the service's contract, of the window."""
+    for limit, name in ((50, "healthy"), (70, "warning"), (85, "critical")):
+        if percent < limit:
+            return name
+    return "overflow"
+
+
+def action_at(percent: float) -> dict[str, object]:
+    if percent < 70:
+        return {"type": "none"}
+    if percent < 85:
+        return {"type": "save", "message": f"Context at {percent}%. Consider saving session."}
+    message = f"Context at {percent}%. Save and restart recommended."
+    return {"type": "save_and_restart", "message": message, "auto": True}

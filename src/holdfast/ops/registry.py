@@ -1,0 +1,41 @@
+"""The page that says what holdfast does. Every shell (command line, later HTTP and MCP) walks it:
+name -> command, signature -> flags, first line of the docstring -> help, table -> read or write.
+
+Only the operation that was asked for is imported: laziness lives here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+READS = {
+    "sessions": "holdfast.ops.sessions:list_all",
+    "status": "holdfast.ops.upkeep:status",
+    "usage": "holdfast.ops.context:usage",
+}
+WRITES: dict[str, str] = {}
+#: For the command line only: a model or a web page never reaches these.
+LOCAL: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Operation:
+    name: str
+    place: str
+    writes: bool
+    local: bool
+
+    def load(self) -> Callable[..., Any]:
+        module, _, function = self.place.partition(":")
+        return getattr(import_module(module), function)  # type: ignore[no-any-return]
+
+
+def everything() -> list[Operation]:
+    return [
+        *(Operation(name, place, writes=False, local=False) for name, place in READS.items()),
+        *(Operation(name, place, writes=True, local=False) for name, place in WRITES.items()),
+        *(Operation(name, place, writes=True, local=True) for name, place in LOCAL.items()),
+    ]

@@ -1,0 +1,98 @@
+"""The sessions of this user: those hooks have told of and those whose transcripts are found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.clock import rfc3339
+from holdfast.core.gauge import measure
+from holdfast.core.ladder import level
+from holdfast.core.state import State
+from holdfast.disk import client, sessions
+from holdfast.errors import BadInput, HoldfastError
+from holdfast.ops.context import find, read
+
+#: Read of each transcript: its newest part says how full it is.
+_MOST = 4 << 20
+
+
+@dataclass(frozen=True)
+class Session:
+    session: str
+    project: str
+    model: str
+    used: int
+    max: int
+    percent: float
+    fill: float
+    level: str
+    source: str
+    turns: int
+    compactions: int
+    last: str
+    known: bool
+    problem: str
+
+
+def list_all(app: Holdfast, *, limit: int = 20) -> list[Session]:
+    """Every session of this user, newest first, with how full its window is.
+
+    Parameters
+    ----------
+    limit
+        How many to show; 0 for all.
+    """
+    if limit < 0:
+        raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    found = _newest_first(app)
+    return list(_describe(app, found[: limit or None]))
+
+
+def _newest_first(app: Holdfast) -> list[tuple[float, str]]:
+    times: dict[str, float] = {}
+    for path, changed, _ in client.transcripts(app.client_dir):
+        name = os.path.basename(path).removesuffix(".jsonl")
+        times[name] = max(changed, times.get(name, 0))
+    for name in sessions.names(app.home):
+        changed = os.stat(app.home.session(name)).st_mtime
+        times[name] = max(changed, times.get(name, 0))
+    return sorted(((changed, name) for name, changed in times.items()), reverse=True)
+
+
+def _describe(app: Holdfast, found: Iterable[tuple[float, str]]) -> Iterable[Session]:
+    for changed, name in found:
+        last = rfc3339(int(changed * 1000))
+        try:
+            yield _one(app, name, last)
+        except (HoldfastError, OSError) as problem:  # one bad session must not hide the others
+            yield Session(name, "", "", 0, 0, 0, 0, "", "", 0, 0, last, known=False, problem=str(problem))
+
+
+def _one(app: Holdfast, name: str, last: str) -> Session:
+    state, path = find(app, name)
+    known = bool(state.heard.events)
+    problem = "; ".join(read(state, path, _MOST)) if path and not _is_current(state, path) else ""
+    reading = measure(state, state.seen.offset, app.window)
+    return Session(
+        session=name,
+        project=state.heard.cwd or state.seen.cwd,
+        model=reading.model,
+        used=reading.used,
+        max=reading.window,
+        percent=reading.percent,
+        fill=reading.fill,
+        level=level(reading.fill),
+        source=reading.source,
+        turns=state.seen.turns or state.heard.batches + state.heard.stops,
+        compactions=state.seen.compacted or state.heard.compactions,
+        last=last,
+        known=known,
+        problem=problem,
+    )
+
+
+def _is_current(state: State, path: str) -> bool:
+    return bool(state.seen.offset) and state.seen.offset == os.path.getsize(path)

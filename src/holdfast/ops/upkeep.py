@@ -1,0 +1,153 @@
+"""Whether holdfast itself is well: what works, what is degraded, why, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+
+import holdfast
+from holdfast import bundle
+from holdfast.app import Holdfast
+from holdfast.clock import now, rfc3339
+from holdfast.core import jsontext
+from holdfast.disk import sessions, trail
+from holdfast.errors import Damaged
+
+_DAY_MS = 24 * 3600 * 1000
+_LEAST_FREE = 64 << 20
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    ok: bool
+    what: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    version: str
+    home: str
+    python: str
+    sessions: int
+    last_event: str
+    ok: bool
+    checks: list[Check]
+
+
+def status(app: Holdfast) -> Status:
+    """What works, what is degraded and why."""
+    checks = [_home(app), _free(app), _launcher(), _json(), *_sessions(app), *_trail(app)]
+    states = sessions.names(app.home)
+    return Status(
+        version=holdfast.__version__,
+        home=app.home.root,
+        python=f"{sys.version.split()[0]} ({os.path.realpath(sys.executable)})",
+        sessions=len(states),
+        last_event=_last_event(app, states),
+        ok=all(check.ok for check in checks),
+        checks=checks,
+    )
+
+
+def _home(app: Holdfast) -> Check:
+    """Tried, not guessed: a full or read-only disk shows only when written to."""
+    root = app.home.root
+    if not os.path.exists(root):
+        return Check("home", True, f"{root} will be made by the first hook")
+    try:
+        with tempfile.NamedTemporaryFile(dir=root) as probe:
+            probe.write(b"\0" * 4096)
+            probe.flush()
+    except OSError as problem:
+        return Check(
+            "home",
+            False,
+            f"{root} cannot be written: {problem.strerror}. Hooks go on, but nothing is remembered",
+            f"free space, or make {root} writable (it belongs to you, 0700)",
+        )
+    return Check("home", True, f"{root} can be written")
+
+
+def _free(app: Holdfast) -> Check:
+    place = app.home.root
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    free = shutil.disk_usage(place).free
+    if free < _LEAST_FREE:
+        what = f"only {free >> 20} MB left on the disk of {app.home.root}"
+        return Check("disk", False, what, "free some space")
+    return Check("disk", True, f"{free >> 20:,} MB free")
+
+
+def _launcher() -> Check:
+    package = os.path.dirname(os.path.realpath(holdfast.__file__))
+    missing = [stem for stem in bundle.HOT if not os.path.exists(f"{package}/{stem}.py")]
+    if missing:
+        what = f"the installation lacks {', '.join(missing)}: hooks do nothing"
+        return Check("hooks", False, what, "install holdfast again")
+    if not os.access(f"{package}/__pycache__", os.W_OK) and not os.path.exists(bundle.path(package)):
+        what = f"{package}/__pycache__ cannot be written: every hook imports two dozen modules anew"
+        return Check("hooks", False, what, "run one hook as the owner of the installation")
+    return Check("hooks", True, f"run as {os.path.realpath(sys.executable)} -I -S {package}/launch.py")
+
+
+def _json() -> Check:
+    if jsontext.NATIVE:
+        return Check("json", True, "the interpreter's C scanner")
+    what = "this interpreter has no usable C scanner: every hook costs one interpreter start more"
+    return Check("json", False, what, "use CPython 3.11 to 3.13")
+
+
+def _sessions(app: Holdfast) -> list[Check]:
+    found = []
+    for name in sessions.names(app.home):
+        folder = app.home.session(name)
+        aside = [entry for entry in os.listdir(folder) if ".damaged-" in entry]
+        if aside:
+            what = f"session {name}: {len(aside)} damaged file(s) set aside, the newest {max(aside)}"
+            found.append(Check("state", False, what, f"look at them in {folder}, then remove them"))
+        try:
+            state = sessions.peek(app.home, name)
+        except Damaged as problem:
+            found.append(Check("state", False, str(problem), "the session's next hook rebuilds it"))
+            continue
+        if state and state.behind:
+            share = 100 * state.behind.offset // max(1, state.seen.offset)
+            what = f"session {name}: {share} % of its transcript read so far, newest part first"
+            found.append(Check("transcript", False, what, "nothing to do: each hook reads on"))
+    return found or [Check("state", True, "every session's state can be read")]
+
+
+def _trail(app: Holdfast) -> list[Check]:
+    """Problems hooks met in the last day, each kind once."""
+    since = rfc3339(now() - _DAY_MS)
+    kinds: Counter[tuple[str, str]] = Counter()
+    last: dict[tuple[str, str], str] = {}
+    for note in trail.recent(app.home):
+        if str(note.get("event", "")).startswith("degraded.") and str(note.get("at", "")) >= since:
+            kind = (str(note["event"]), str(note.get("what", "")))
+            kinds[kind] += 1
+            last[kind] = str(note["at"])
+    if not kinds:
+        return [Check("trail", True, "no hook met a problem in the last 24 hours")]
+    return [
+        Check("trail", False, f"{times} × {what} (last {last[event, what]})", f"see {app.home.trail}")
+        for (event, what), times in kinds.most_common(8)
+    ]
+
+
+def _last_event(app: Holdfast, names: list[str]) -> str:
+    newest = 0
+    for name in names:
+        try:
+            state = sessions.peek(app.home, name)
+        except Damaged:
+            continue
+        newest = max(newest, state.heard.last_at if state else 0)
+    return rfc3339(newest) if newest else ""

@@ -1,0 +1,21 @@
+"""No test may reach the real home: what forgets to say where it writes lands in a temporary folder."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _nowhere_near_the_real_home(tmp_path_factory, monkeypatch):
+    away = tmp_path_factory.mktemp("away")
+    for name in list(os.environ):
+        if name.startswith(("HOLDFAST_", "CLAUDE_CODE_", "CLAUDE_AUTOCOMPACT_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(away))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(away / ".claude"))
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Where the hooks of a test keep their files; it does not exist yet."""
+    return tmp_path / "home"

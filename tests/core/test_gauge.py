@@ -1,0 +1,251 @@
+"""What the gauge says, and how it says it knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.events import Event
+from holdfast.core.gauge import measure
+from holdfast.core.heard import Heard
+from holdfast.core.ladder import RUNGS, level
+from holdfast.core.state import State
+from session import Script, folded, text, use
+
+
+def state_of(script: Script | None = None, **heard: object) -> State:
+    state = State("s1")
+    if script:
+        state.seen = folded(script.lines)
+    for name, value in heard.items():
+        assert hasattr(Heard, name) or hasattr(state.heard, name)
+        setattr(state.heard, name, value)
+    return state
+
+
+def event(name: str, **data: object) -> Event:
+    return Event(name, "s1", 1, {"hook_event_name": name, **data})
+
+
+@pytest.mark.parametrize(
+    ("model", "window", "capacity"),
+    [
+        ("claude-haiku-4-5-20251001", 200_000, 200_000),
+        ("claude-sonnet-4-5-20250929", 200_000, 200_000),
+        ("claude-opus-4-5-20251101", 200_000, 200_000),
+        ("claude-sonnet-4-6", 200_000, 167_000),
+        ("claude-opus-4-6", 200_000, 167_000),
+        ("claude-sonnet-4-5[1m]", 1_000_000, 1_000_000),
+        ("claude-sonnet-4-6[1m]", 1_000_000, 1_000_000),
+        ("claude-opus-4-7", 1_000_000, 967_000),
+        ("claude-opus-5-5", 1_000_000, 967_000),
+        ("claude-haiku-5-5", 1_000_000, 967_000),
+        ("us.anthropic.claude-opus-4-6-v1:0", 200_000, 167_000),
+        ("somebody-elses-model", 1_000_000, 967_000),
+    ],
+)
+def test_window_and_threshold_are_those_of_the_client(model: str, window: int, capacity: int) -> None:
+    script = Script(model=model)
+    script.answer(context=30_000)
+    reading = measure(state_of(script))
+    assert (reading.window, reading.capacity) == (window, capacity)
+    assert reading.until_compaction == capacity - reading.used
+
+
+@pytest.mark.parametrize(
+    ("client", "model", "capacity", "source"),
+    [
+        (
+            {"auto_window": 100_000, "auto_window_from": "environment"},
+            "claude-opus-5-5",
+            67_000,
+            "environment",
+        ),
+        ({"auto_window": 100_000, "auto_window_from": "settings"}, "claude-sonnet-4-5", 67_000, "settings"),
+        ({"percent": 70}, "claude-opus-4-6", 126_000, "model"),
+        ({"percent": 99}, "claude-opus-4-6", 167_000, "model"),  # can only lower it
+        ({"percent": 70}, "claude-sonnet-4-5", 200_000, "model"),  # nothing to lower
+        ({"no_1m": True}, "claude-opus-5-5", 167_000, "environment"),
+        ({"compaction_off": True}, "claude-opus-4-6", 200_000, "model"),
+    ],
+)
+def test_the_clients_settings_move_the_threshold(
+    client: dict, model: str, capacity: int, source: str
+) -> None:
+    script = Script(model=model)
+    script.answer(context=30_000)
+    reading = measure(state_of(script, client=client))
+    assert (reading.capacity, reading.window_source) == (capacity, source)
+
+
+@pytest.mark.parametrize(
+    ("version", "capacity"), [("2.1.7", 155_000), ("2.1.31", 167_000), ("2.1.325", 200_000)]
+)
+def test_older_clients_compacted_earlier(version: str, capacity: int) -> None:
+    script = Script(model="claude-opus-4-5-20251101", version=version)
+    script.answer(context=30_000)
+    assert measure(state_of(script)).capacity == capacity
+
+
+def test_window_sources_have_their_order() -> None:
+    script = Script(model="claude-opus-4-6")
+    script.answer(context=30_000)
+    state = state_of(script)
+    assert measure(state).window_source == "model"
+    state.seen.meter.highest = 250_000
+    assert (measure(state).window, measure(state).window_source) == (1_000_000, "usage")
+    state.heard.model = "claude-opus-4-6[1m]"
+    assert measure(state).window_source == "model id"
+    state.heard.window = 500_000
+    assert (measure(state).window, measure(state).window_source) == (500_000, "statusline")
+    assert (measure(state, window=300_000).window, measure(state, window=300_000).window_source) == (
+        300_000,
+        "config",
+    )
+
+
+def test_a_compaction_teaches_where_the_client_compacts() -> None:
+    script = Script(model="claude-opus-5-5")
+    script.answer(context=160_000)
+    script.boundary("auto", 167_009)
+    script.answer(context=30_000)
+    reading = measure(state_of(script))
+    assert (reading.capacity, reading.window_source) == (167_009, "compactions")
+    script.boundary("manual", 90_000)
+    script.answer(context=30_000)
+    assert measure(state_of(script)).capacity == 167_009
+
+
+def test_context_is_the_clients_own_count_and_the_rest_stands_beside_it() -> None:
+    script = Script()
+    script.answer(use("t1", "Bash", command="ls"), context=42_000, output=500)
+    reading = measure(state_of(script))
+    assert (reading.context, reading.output, reading.estimated) == (42_000, 500, 0)
+    assert (reading.used, reading.source) == (42_500, "usage")
+    script.result("t1", "x" * 3000)
+    reading = measure(state_of(script))
+    assert (reading.context, reading.source) == (42_000, "usage+estimate")
+    assert reading.estimated == 3000 / 3 + 15
+
+
+def test_an_output_count_of_the_streams_first_moment_is_not_believed() -> None:
+    script = Script()
+    script.answer(text("w" * 6000), context=42_000, output=1)
+    script.lines = [line.replace(b'"end_turn"', b"null") for line in script.lines]
+    assert measure(state_of(script)).output == 6000 * 0.85 / 3
+
+
+def test_a_one_tick_zero_is_not_believed() -> None:
+    script = Script()
+    script.answer(context=42_000, output=500)
+    script.answer(context=10, output=0, input_tokens=0, cache_read_input_tokens=0)
+    reading = measure(state_of(script))
+    assert reading.context == 42_000
+    assert reading.used >= 42_500
+
+
+def test_the_session_teaches_the_price_of_a_character() -> None:
+    script, context = Script(), 30_000
+    for turn in range(30):
+        script.answer(use(f"t{turn}", "Read", file_path="/a"), context=context, output=100)
+        script.result(f"t{turn}", "x" * 8000)
+        context += 100 + 8000 // 2 + 15
+    state = state_of(script)
+    assert state.seen.meter.ratio() == pytest.approx(2.0, abs=0.1)
+    assert measure(state).used == pytest.approx(context, rel=0.01)
+
+
+def test_without_usage_the_text_is_weighed_then_the_calls_then_the_file() -> None:
+    script = Script()
+    script.prompt("p" * 3000)
+    zero = {"input_tokens": 0, "cache_read_input_tokens": 0}
+    script.answer(text("a" * 6000), context=10, output=0, **zero)
+    reading = measure(state_of(script))
+    assert (reading.source, reading.context) == ("estimate", 0)
+    assert 40_000 < reading.used < 44_000
+
+    bare = state_of()
+    bare.seen.entries, bare.seen.messages, bare.seen.reads = 9, 4, 3
+    reading = measure(bare)
+    assert (reading.source, reading.used) == ("weights", round(0.10 * reading.window))
+
+    empty = state_of()
+    empty.seen.entries = 1
+    reading = measure(empty, size=400_000)
+    assert (reading.source, reading.used) == ("size", 100_000)
+
+
+def test_what_stdin_tells_is_laid_over_the_file_until_the_file_has_it() -> None:
+    script = Script()
+    script.prompt()
+    script.answer(use("t1", "Bash", command="ls"), context=42_000, output=500)
+    state = state_of(script)
+    done = event("PostToolUse", tool_name="Bash", tool_use_id="t1", tool_response={"stdout": "x" * 3000})
+    state.overlay(done)
+    before = measure(state)
+    assert before.estimated == 3000 / 3 + 15
+    script.result("t1", "x" * 3000)
+    state.seen = folded(script.lines)
+    state.settle()
+    assert measure(state).used == before.used
+    state.overlay(done)  # told twice, or late: the file already has it
+    assert measure(state).used == before.used
+
+
+def test_a_prompt_waits_to_be_read_only_until_it_is_answered() -> None:
+    script = Script()
+    script.answer(context=42_000, output=500)
+    state = state_of(script)
+    state.overlay(event("UserPromptSubmit", prompt="y" * 3000))
+    assert measure(state).estimated == 3000 / 3 + 15
+    script.answer(context=44_000, output=500)
+    state.seen = folded(script.lines)
+    state.settle()
+    assert measure(state).used == 44_500
+
+
+def test_usage_resets_when_the_compaction_is_heard_of_before_the_file_shows_it() -> None:
+    script = Script()
+    script.answer(context=160_000)
+    state = state_of(script)
+    state.overlay(event("SessionStart", source="compact"))
+    state.overlay(
+        event("PostCompact", compact_summary="<analysis>" + "z" * 9000 + "</analysis>" + "s" * 3000)
+    )
+    reading = measure(state)
+    assert reading.source == "estimate"
+    assert reading.used < 60_000
+    script.boundary()
+    script.answer(context=31_000)
+    state.seen = folded(script.lines)
+    assert measure(state).context == 31_000
+
+
+def test_without_a_transcript_the_hooks_are_the_only_source() -> None:
+    state = state_of()
+    assert measure(state).used == 0
+    for _ in range(10):
+        state.overlay(event("PostToolUse", tool_name="Read", tool_use_id="", tool_response="x" * 3000))
+    reading = measure(state)
+    assert reading.source == "estimate"
+    assert reading.used > 40_000 + 10 * 3000 / 3
+
+
+def test_a_state_survives_being_written_and_read() -> None:
+    from holdfast.core.state import parse
+
+    script = Script()
+    script.prompt()
+    script.answer(use("t1", "Bash", command="pytest"), context=42_000)
+    state = state_of(script, window=200_000)
+    state.overlay(event("SessionStart", source="compact"))
+    state.overlay(event("UserPromptSubmit", prompt="x"))
+    again = parse(state.render(), "here")
+    assert again.render() == state.render()
+    assert measure(again).used == measure(state).used
+
+
+@pytest.mark.parametrize(
+    ("fill", "name"), [(0, "normal"), (59.9, "normal"), (250, "L4 critical"), *((r, n) for r, n in RUNGS)]
+)
+def test_a_level_is_the_highest_rung_reached(fill: float, name: str) -> None:
+    assert level(fill) == name

@@ -1,0 +1,343 @@
+"""Hooks run as the client runs them, in a process of their own, and what they leave on disk."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from holdfast.core.state import State
+from holdfast.disk import transcripts
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "holdfast"
+PYTHON = os.path.realpath(sys.executable)
+#: Seconds until a test gives up on a hook. A hook gives up on itself long before.
+SAFETY_S = 60
+
+#: The client's own list of events, and the fields each brings besides the common ones.
+EVENTS: dict[str, dict] = {
+    "PreToolUse": {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_pre"},
+    "PostToolUse": {
+        "tool_name": "Bash",
+        "tool_input": {"command": "ls"},
+        "tool_response": {"stdout": "a b c", "stderr": "", "interrupted": False, "isImage": False},
+        "tool_use_id": "toolu_post",
+        "duration_ms": 12,
+    },
+    "PostToolUseFailure": {
+        "tool_name": "Bash",
+        "tool_input": {"command": "false"},
+        "tool_use_id": "toolu_failure",
+        "error": "Exit code 1",
+        "is_interrupt": False,
+        "duration_ms": 3,
+    },
+    "PostToolBatch": {
+        "tool_calls": [
+            {
+                "tool_name": "Bash",
+                "tool_input": {"command": "ls"},
+                "tool_use_id": "toolu_post",
+                "tool_response": "a b c",
+            }
+        ]
+    },
+    "Notification": {
+        "message": "Claude needs your permission",
+        "notification_type": "permission_prompt",
+    },
+    "UserPromptSubmit": {"prompt": "please fix the parser"},
+    "UserPromptExpansion": {
+        "expansion_type": "slash_command",
+        "command_name": "hello",
+        "command_args": "world",
+        "command_source": "projectSettings",
+        "prompt": "/hello world",
+    },
+    "SessionStart": {"source": "startup", "model": "claude-sonnet-4-5"},
+    "SessionEnd": {"reason": "prompt_input_exit"},
+    "Stop": {
+        "stop_hook_active": False,
+        "last_assistant_message": "Done.",
+        "background_tasks": [],
+        "session_crons": [],
+    },
+    "StopFailure": {"error": "unknown", "last_assistant_message": "API Error: 400"},
+    "SubagentStart": {"agent_id": "a1", "agent_type": "Explore"},
+    "SubagentStop": {
+        "agent_id": "a1",
+        "agent_type": "Explore",
+        "last_assistant_message": "Found it.",
+        "stop_hook_active": False,
+    },
+    "PreCompact": {"trigger": "auto", "custom_instructions": None},
+    "PostCompact": {
+        "trigger": "auto",
+        "compact_summary": "<analysis>long</analysis>\n<summary>short</summary>",
+    },
+    "PreModelSwitch": {"from_model": "claude-sonnet-5-5", "to_model": "claude-opus-5-5", "source": "user"},
+    "PostModelSwitch": {"from_model": "claude-sonnet-5-5", "to_model": "claude-opus-5-5", "source": "user"},
+    "PermissionRequest": {
+        "tool_name": "Bash",
+        "tool_input": {"command": "rm x"},
+        "permission_suggestions": [],
+    },
+    "PermissionDenied": {"tool_name": "Bash", "tool_input": {"command": "rm x"}},
+    "Setup": {"trigger": "init"},
+    "TeammateIdle": {"teammate_name": "one"},
+    "TaskCreated": {"task_id": "1", "task_subject": "parse", "task_description": "parse it"},
+    "TaskCompleted": {"task_id": "1", "task_subject": "parse", "task_description": "parse it"},
+    "Elicitation": {"message": "which?", "mcp_server": {"name": "stub", "source": "project"}},
+    "ElicitationResult": {"action": "accept"},
+    "ConfigChange": {"source": "local_settings", "file_path": "/work/.claude/settings.local.json"},
+    "WorktreeCreate": {"name": "one"},
+    "WorktreeRemove": {"worktree_path": "/work/one"},
+    "InstructionsLoaded": {
+        "file_path": "/work/CLAUDE.md",
+        "memory_type": "Project",
+        "load_reason": "session_start",
+    },
+    "CwdChanged": {"old_cwd": "/work", "new_cwd": "/work/src"},
+    "FileChanged": {"file_path": "/work/a.py"},
+    "DirectoryAdded": {"directory": "/work/lib", "source": "session"},
+    "MessageDisplay": {"turn_id": "t", "message_id": "m", "index": 0, "final": True, "delta": "Done."},
+}
+
+
+def event(name: str, /, session: str = "s1", transcript: Path | str = "", **fields: object) -> dict:
+    """What the client writes to a hook's stdin; `fields` replace or add to the usual ones."""
+    common = {
+        "session_id": session,
+        "transcript_path": str(transcript),
+        "cwd": "/work",
+        "hook_event_name": name,
+    }
+    return {**common, **EVENTS.get(name, {}), **fields}
+
+
+def encode(payload: bytes | dict) -> bytes:
+    """Without spaces, as the client does."""
+    return payload if isinstance(payload, bytes) else json.dumps(payload, separators=(",", ":")).encode()
+
+
+def command(python: str = PYTHON, package: Path = PACKAGE) -> list[str]:
+    return [python, "-I", "-S", str(package / "launch.py")]
+
+
+def environ(home: Path, **more: str) -> dict[str, str]:
+    return {"PATH": os.defpath, "HOME": str(home.parent), "HOLDFAST_HOME": str(home), **more}
+
+
+def run_hook(
+    payload: bytes | dict,
+    home: Path,
+    env: dict[str, str] | None = None,
+    python: str = PYTHON,
+    package: Path = PACKAGE,
+    before: tuple[str, ...] = (),
+    cwd: Path | None = None,
+    **more: object,
+) -> subprocess.CompletedProcess:
+    """`before` is a command that runs the hook's command; `more` goes to subprocess.run."""
+    if "stdin" not in more:
+        more["input"] = encode(payload)
+    return subprocess.run(
+        [*before, *command(python, package)],
+        env=environ(home, **(env or {})),
+        cwd=cwd or home.parent,
+        capture_output=True,
+        timeout=SAFETY_S,
+        check=False,
+        **more,
+    )
+
+
+def run_silently(payload: bytes | dict, home: Path, **more: object) -> None:
+    result = run_hook(payload, home, **more)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+
+
+def start_hook(payload: bytes | dict, home: Path, package: Path = PACKAGE) -> subprocess.Popen:
+    """The payload stands in a file, so that nobody has to wait to write it."""
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(encode(payload))
+        stdin.seek(0)
+        return subprocess.Popen(
+            command(package=package),
+            env=environ(home),
+            cwd=home.parent,
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+
+def folder(home: Path, session: str = "s1", agent: str = "") -> Path:
+    place = home / "sessions" / session
+    return place / "agents" / agent if agent else place
+
+
+def state(home: Path, session: str = "s1", agent: str = "") -> dict:
+    return json.loads((folder(home, session, agent) / "state.json").read_bytes())
+
+
+def heard(home: Path, session: str = "s1", agent: str = "") -> dict[str, int]:
+    """Name of an event -> how many were counted."""
+    return state(home, session, agent)["heard"]["events"]
+
+
+def lines(path: Path) -> list[dict]:
+    """Every line of a file of ours; all of them are whole, the last one too."""
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    assert not data or data.endswith(b"\n")
+    return [json.loads(line) for line in data.split(b"\n")[:-1]]
+
+
+def notes(home: Path) -> list[dict]:
+    return lines(home / "events.jsonl")
+
+
+def late(home: Path) -> int:
+    """Hooks that gave up: on an overloaded machine that is what they should do."""
+    return sum(note.get("what", "").startswith("Late") for note in notes(home))
+
+
+def used(home: Path, session: str = "s1", agent: str = "") -> int:
+    """What the last sample says."""
+    return lines(folder(home, session, agent) / "samples.jsonl")[-1]["used"]
+
+
+def folded(path: Path, agent: str = "") -> dict:
+    """What one reading of the whole transcript sees."""
+    fresh = State("fresh", agent)
+    assert transcripts.catch_up(fresh, str(path), 1 << 40) == ""
+    return json.loads(fresh.render())["seen"]
+
+
+def assert_same_fold(home: Path, transcript: Path) -> None:
+    """The saved state shows what one reading of the transcript shows. The sums of its meter are
+    rounded whenever it is saved; all else is exactly equal."""
+    saved, fresh = state(home), folded(transcript)
+    assert saved["behind"] is None
+    got, expected = saved["seen"].pop("meter"), fresh.pop("meter")
+    assert saved["seen"] == fresh
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        if isinstance(value, float):
+            assert abs(got[name] - value) <= 1 + abs(value) / 1000, name
+        else:
+            assert got[name] == value, name
+
+
+def files_under(place: Path) -> set[str]:
+    return {str(path.relative_to(place)) for path in place.rglob("*")}
+
+
+def copy_package(to: Path, caches: bool = False) -> Path:
+    """The package for a test that changes it; without compiled files unless asked."""
+    skip = None if caches else shutil.ignore_patterns("__pycache__")
+    return Path(shutil.copytree(PACKAGE, to / "holdfast", ignore=skip))
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
+    path.write_text(text.replace(old, new))
+
+
+def bound_by_modes() -> tuple[str, ...]:
+    """A command under which file modes count for root as they do for everyone else."""
+    if os.geteuid() != 0:
+        return ()
+    powers = "-dac_override,-dac_read_search"
+    return ("setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}")
+
+
+@functools.cache
+def own_mounts() -> tuple[str, ...]:
+    """A command that runs another where mounting is allowed and seen by nobody else; () if none."""
+    for before in (("unshare", "-m"), ("unshare", "-rm")):
+        try:
+            tried = subprocess.run(
+                [*before, "mount", "-t", "tmpfs", "none", tempfile.gettempdir()],
+                capture_output=True,
+                timeout=SAFETY_S,
+                check=False,
+            )
+        except FileNotFoundError:
+            return ()
+        if tried.returncode == 0:
+            return before
+    return ()
+
+
+class Transcript:
+    """A session's file as the client writes it, one call a line."""
+
+    def __init__(self, path: Path, agent: str = "") -> None:
+        self.path = path
+        self.agent = agent
+        self.number = 0
+        self.parent: str | None = None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def prompt(self, text: str) -> None:
+        self._write("user", message={"role": "user", "content": text}, promptSource="typed")
+
+    def answer(self, context: int, text: str = "I will.", call: str = "", output: int = 100) -> None:
+        block: dict = {"type": "text", "text": text}
+        if call:
+            block = {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": text}}
+        message = {
+            "id": f"msg_{self.number}",
+            "role": "assistant",
+            "model": "claude-opus-4-6",
+            "content": [block],
+            "usage": {
+                "input_tokens": 3,
+                "cache_read_input_tokens": context - 3,
+                "cache_creation_input_tokens": 0,
+                "output_tokens": output,
+            },
+            "stop_reason": "tool_use" if call else "end_turn",
+        }
+        self._write("assistant", message=message)
+
+    def result(self, call: str, text: str) -> None:
+        content = [{"type": "tool_result", "tool_use_id": call, "content": text}]
+        self._write("user", message={"role": "user", "content": content}, toolUseResult={"stdout": text})
+
+    def boundary(self, before: int, after: int) -> None:
+        metadata = {"trigger": "auto", "preTokens": before, "postTokens": after}
+        self._write("system", subtype="compact_boundary", compactMetadata=metadata)
+
+    def summary(self, text: str) -> None:
+        message = {"role": "user", "content": text}
+        self._write("user", message=message, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+
+    def _write(self, kind: str, **fields: object) -> None:
+        self.number += 1
+        line = {
+            "parentUuid": self.parent,
+            "isSidechain": bool(self.agent),
+            **({"agentId": self.agent} if self.agent else {}),
+            "sessionId": "s1",
+            "cwd": "/work",
+            "version": "2.1.325",
+            "gitBranch": "main",
+            "type": kind,
+            **fields,
+            "uuid": f"uuid-{self.agent}-{self.number}",
+            "timestamp": "2026-11-16T01:00:00.000Z",
+        }
+        self.parent = str(line["uuid"])
+        with self.path.open("ab") as file:
+            file.write(encode(line) + b"\n")

@@ -1,0 +1,146 @@
+"""Operations called as functions, on real files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.app import Holdfast
+from holdfast.errors import NotFound
+from holdfast.ops.context import action_at, status_of, usage
+from holdfast.ops.sessions import list_all
+from holdfast.ops.upkeep import status
+from hooks import run_hook
+from session import Script, text
+
+
+@pytest.fixture
+def projects(tmp_path: Path) -> Path:
+    """A client's folder with one session in it."""
+    folder = tmp_path / "client/projects/-home-mira-tidegate"
+    folder.mkdir(parents=True)
+    script = Script("alpha")
+    script.answer(text("hello"), context=90_000, output=10)
+    (folder / "alpha.jsonl").write_bytes(script.bytes())
+    return folder
+
+
+def opened(tmp_path: Path, **environ: str) -> Holdfast:
+    client = str(tmp_path / "client")
+    home = str(tmp_path / "home")
+    return Holdfast.open(
+        {"HOLDFAST_HOME": home, "CLAUDE_CONFIG_DIR": client, "HOME": str(tmp_path), **environ}
+    )
+
+
+def test_sessions_nobody_told_of_are_found_and_measured(tmp_path: Path, projects: Path) -> None:
+    (found,) = list_all(opened(tmp_path))
+    assert (found.session, found.used, found.known) == ("alpha", 90_010, False)
+    assert found.project == "/home/mira/tidegate"
+
+
+def test_one_bad_session_does_not_hide_the_others(tmp_path: Path, projects: Path) -> None:
+    (projects / "beta.jsonl").mkdir()
+    os.utime(projects / "beta.jsonl", (1, 1))
+    good, bad = list_all(opened(tmp_path))
+    assert (good.session, good.problem) == ("alpha", "")
+    assert (bad.session, "is a directory" in bad.problem) == ("beta", True)
+
+
+def test_without_arguments_the_newest_session_is_measured(tmp_path: Path, projects: Path) -> None:
+    newer = Script("newer")
+    newer.answer(context=50_000, output=5)
+    (projects / "newer.jsonl").write_bytes(newer.bytes())
+    os.utime(projects / "alpha.jsonl", (1, 1))
+    app = opened(tmp_path)
+    assert usage(app).session == "newer"
+    inside = opened(tmp_path, CLAUDE_CODE_SESSION_ID="alpha")
+    assert usage(inside).session == "alpha"
+
+
+def test_a_session_known_only_by_its_hooks_is_measured_from_what_they_heard(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for number in range(3):
+        event = {
+            "session_id": "silent",
+            "transcript_path": str(tmp_path / "never.jsonl"),
+            "hook_event_name": "PostToolUse",
+            "tool_name": "Bash",
+            "tool_use_id": f"t{number}",
+            "tool_response": {"stdout": "x" * 30_000},
+        }
+        run_hook(event, home)
+    found = usage(opened(tmp_path), session="silent")
+    assert (found.tool_calls, found.source) == (3, "estimate")
+    assert found.used > 3 * 30_000 / 3
+    assert found.degraded == ["no transcript: only what the hooks were told"]
+    (listed,) = list_all(opened(tmp_path))
+    assert (listed.session, listed.known, listed.used) == ("silent", True, found.used)
+
+
+def test_what_is_shown_is_newer_than_what_the_last_hook_saved(tmp_path: Path, projects: Path) -> None:
+    path = projects / "alpha.jsonl"
+    event = {"session_id": "alpha", "transcript_path": str(path), "hook_event_name": "Stop"}
+    run_hook(event, tmp_path / "home")
+    script = Script("more")
+    script.answer(context=99_000, output=7)
+    with path.open("ab") as file:
+        file.write(script.bytes())
+    assert usage(opened(tmp_path), session="alpha").used == 99_007
+
+
+def test_the_clients_settings_count_for_sessions_nobody_told_of(tmp_path: Path, projects: Path) -> None:
+    (tmp_path / "client/settings.json").write_text('{"autoCompactWindow": 100000}')
+    found = usage(opened(tmp_path), session="alpha")
+    assert (found.capacity, found.window_source) == (67_000, "settings")
+    with_env = opened(tmp_path, CLAUDE_CODE_AUTO_COMPACT_WINDOW="150000")
+    assert usage(with_env, session="alpha").window_source == "environment"
+
+
+def test_an_unknown_session_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="holdfast sessions"):
+        usage(opened(tmp_path), session="nobody")
+
+
+@pytest.mark.parametrize(
+    ("percent", "status", "action"),
+    [
+        (49.9, "healthy", "none"),
+        (50, "warning", "none"),
+        (70, "critical", "save"),
+        (85, "overflow", "save_and_restart"),
+    ],
+)
+def test_status_and_action_keep_the_services_numbers(percent: float, status: str, action: str) -> None:
+    assert (status_of(percent), action_at(percent)["type"]) == (status, action)
+
+
+def test_status_is_well_before_anything_happened(tmp_path: Path) -> None:
+    now = status(opened(tmp_path))
+    assert (now.ok, now.sessions, now.last_event) == (True, 0, "")
+
+
+def test_status_names_what_a_hook_met_and_what_to_do(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run_hook(b"not json", home)
+    run_hook(b"not json", home)
+    run_hook({"session_id": "s1", "hook_event_name": "Stop"}, home)
+    (home / "sessions/s1/state.json").write_text("{")
+    now = status(opened(tmp_path))
+    assert not now.ok
+    words = " ".join(check.what for check in now.checks if not check.ok)
+    assert "2 × BadInput: stdin is not JSON" in words
+    assert "not a state holdfast can read" in words
+    assert all(check.fix for check in now.checks if not check.ok)
+    run_hook({"session_id": "s1", "hook_event_name": "Stop"}, home)
+    words = " ".join(check.what for check in status(opened(tmp_path)).checks if not check.ok)
+    assert "1 damaged file(s) set aside" in words
+
+
+def test_status_finds_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file where the folder should be")
+    (home, *_) = status(opened(tmp_path)).checks
+    assert (home.name, home.ok) == ("home", False)
+    assert "nothing is remembered" in home.what
