@@ -33,60 +33,19 @@ from made import Session
 HANG_S, LARGEST_STATE, RECOVERED = 0.1, 256 << 10, 0.99
 LONGEST_MADE = 3 << 20
 
-_JUNK = [
-    "\0",
-    "\x01\x1b[31m",
-    "\ufeff",
-    "\u2028",
-    "\x7f",
-    "\\",
-    '"',
-    "}",
-    "]",
-    "{",
-    '{"type":',
-    "\\ud800",
-    "\r",
-]
-JUNK = [piece.encode() for piece in _JUNK] + [
-    b"\xff\xfe",
-    b"\xc3",
-    b"\xed\xa0\x80",
-    b"\xf4\x90\x80\x80",
-    b"\0" * 600,
-]
-NUMBERS = [
-    b"1e400",
-    b"-1",
-    b"NaN",
-    b"-Infinity",
-    b"1.5",
-    b"9" * 5000,
-    b"9" * 40,
-    b"true",
-    b'"5"',
-    b"0" * 30,
-    b"-",
-]
+JUNK = rb"""\ " } ] { {"type": \ud800 \x""".split()
+JUNK += [b"\0", b"\x01\x1b[31m", b"\x7f", b"\r", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\0" * 600]
+JUNK += [b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+NUMBERS = [*b'1e400 -1 NaN -Infinity 1.5 true "5" -'.split(), b"9" * 5000, b"9" * 40, b"0" * 30]
 ODD = [None, True, -1, 1.5, 10**30, "", "x", "\ud800", [], [[]], [1, "x", {}, None], {}, {"type": []}]
 ODD += [[{"type": "text", "text": {}}], [{"type": "tool_use", "input": []}], [{"type": "tool_result"}]]
-OTHER = [
-    b"[]",
-    b"1",
-    b"null",
-    b'"x"',
-    b"true",
-    b"[{}]",
-    b"",
-    b" ",
-    b"{}",
-    b'{"type":[]}',
-    b'{"type":"user"}',
-    b"\r",
-]
+OTHER = [*b'[] 1 null "x" true [{}] {} {"type":[]} {"type":"user"}'.split(), b"", b" ", b"\r"]
+#: What the longest lines consist of.
+FILLINGS = [b"x", b"\\n", b"\\u00e9", b"\xff", b'","', b"0,", b"{},", b"[],", b'{"type":1},']
+FILLINGS += [b'{"type":"tool_use","id":"t","name":"TaskUpdate","input":{"taskId":"9"}},', "漢".encode()]
 BOOKKEEPING = [
     b'{"type":"last-prompt","lastPrompt":"fold what is new","sessionId":"s"}\n',
-    b'{"type":"file-history-snapshot","messageId":"m","snapshot":{"trackedFileBackups":{}},"isSnapshotUpdate":false}\n',
+    b'{"type":"file-history-snapshot","messageId":"m","snapshot":{"trackedFileBackups":{}}}\n',
     b'{"type":"queue-operation","operation":"enqueue","content":"go on","sessionId":"s"}\n',
 ]
 
@@ -200,9 +159,9 @@ class Maker:
         """Up to megabytes of one thing, as the value of some field."""
         dice = self.random
         size = dice.choice((1 << 17, 1 << 19, LONGEST_MADE))
-        item = dice.choice(
-            (b"x", b"\\n", b"\\u00e9", b"\xff", b'","', b"0,", b"{},", b"[],", b'{"type":1},')
-        )
+        if dice.random() < 0.1:  # every start looks promising, and is tried to the end of the line
+            return Line("long starts", b'{"type":' * dice.randrange(1, 900) + b'"' + b"x" * size + b"\n")
+        item = dice.choice(FILLINGS)
         filling = (item * (size // len(item))).rstrip(b",")
         quote = (b"[", b"]") if item.endswith(b",") else (b'["', b'"]') if item == b'","' else (b'"', b'"')
         name = dice.choice((b"content", b"gitBranch", b"uuids", b"x", b"id", b"file_path", b"stdout"))
@@ -211,7 +170,7 @@ class Maker:
         at = raw.find(key) if key in raw else 1
         end = raw.find(b",", at) + 1 if at > 1 else 1
         whole = raw[:at] + key + quote[0] + filling + quote[1] + b"," + raw[end:]
-        return Line(f"long {ascii(item)[2:-1]}", whole if dice.random() < 0.7 else whole[: size // 2] + raw)
+        return Line(f"long {ascii(item)[2:14]}", whole if dice.random() < 0.7 else whole[: size // 2] + raw)
 
 
 class Reader:

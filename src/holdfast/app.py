@@ -3,17 +3,25 @@
 import posix
 
 from holdfast.disk.home import Home, locate
-from holdfast.errors import BadInput
 
 
 class Holdfast:
-    __slots__ = ("client_dir", "environ", "home", "window")
+    """`trouble` says what is wrong with the settings. A hook goes on without them; a person who
+    asks is told."""
 
-    def __init__(self, home: Home, client_dir: str, environ: dict[str, str], window: int) -> None:
+    __slots__ = ("client_dir", "environ", "home", "trouble", "window")
+
+    def __init__(self, home: Home, client_dir: str, environ: dict[str, str]) -> None:
         self.home = home
         self.client_dir = client_dir
         self.environ = environ
-        self.window = window  # the user's own word on the window's size; 0: none
+        self.window = 0  # the user's own word on the window's size; 0: none
+        self.trouble = ""
+        own = environ.get("HOLDFAST_WINDOW", "")
+        if own.isascii() and own.isdecimal() and len(own) < 9 and int(own):
+            self.window = int(own)
+        elif own:
+            self.trouble = f"HOLDFAST_WINDOW is {own[:32]!r}; it takes a number of tokens, such as 200000"
 
     @classmethod
     def open(cls, environ: dict[str, str] | None = None) -> "Holdfast":
@@ -23,12 +31,4 @@ class Holdfast:
                 for name, value in posix.environ.items()
             }
         root, client_dir = locate(environ)
-        return cls(Home(root), client_dir, environ, _window(environ.get("HOLDFAST_WINDOW", "")))
-
-
-def _window(text: str) -> int:
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) <= 100_000_000):
-        raise BadInput(f"HOLDFAST_WINDOW is {text[:32]!r}; it takes a number of tokens, such as 200000")
-    return int(text)
+        return cls(Home(root), client_dir, environ)

@@ -9,6 +9,7 @@ cannot be written (a read-only installation) hooks import as usual and are a lit
 import marshal
 import posix
 import sys
+from _imp import source_hash
 
 #: In an order in which each needs only those before it. A test compares this with what a hook loads.
 HOT = (
@@ -27,20 +28,23 @@ def build(package: str) -> None:
     temporary = f"{package}/__pycache__/hot.{posix.getpid()}.tmp"
     try:
         with open(temporary, "xb") as file:  # before compiling: a read-only place costs no time
-            file.write(marshal.dumps(_compiled(package)))
+            data = marshal.dumps(_compiled(package))
+            file.write(source_hash(0, data) + data)
         posix.rename(temporary, path(package))
     except OSError:
         pass
+    finally:
+        if posix.access(temporary, posix.F_OK):
+            posix.unlink(temporary)
 
 
-def _compiled(package: str) -> tuple:
-    sources, modules = [], []
+def _compiled(package: str) -> list:
+    """[(module, stem, time of its source, size, code), …]"""
+    modules = []
     for stem in HOT:
-        path = f"{package}/{stem}.py"
-        with open(path, "rb") as file:
+        with open(f"{package}/{stem}.py", "rb") as file:
             state = posix.fstat(file.fileno())
-            code = compile(file.read(), path, "exec", dont_inherit=True, optimize=2)
+            code = compile(file.read(), file.name, "exec", dont_inherit=True, optimize=2)
         name = f"holdfast/{stem}".removesuffix("/__init__").replace("/", ".")
-        sources.append((path, state.st_mtime_ns, state.st_size))
-        modules.append((name, path, code))
-    return sources, modules
+        modules.append((name, stem, state.st_mtime_ns, state.st_size, code))
+    return modules

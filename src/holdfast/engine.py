@@ -4,14 +4,15 @@
 else brings an event.
 """
 
-import posix
 import time
 
 from holdfast.app import Holdfast
+from holdfast.clock import elapsed
 from holdfast.core.events import Event, text
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.state import State
-from holdfast.disk import sessions, transcripts
+from holdfast.disk import sessions, trail, transcripts
+from holdfast.errors import BadInput
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
 #: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
@@ -20,11 +21,11 @@ _MOST_AT = {
     "SessionStart": (32 << 20, 0.8),
     "UserPromptSubmit": (8 << 20, 0.3),
     "Stop": (32 << 20, 0.8),
-    "PreCompact": (64 << 20, 1.2),
+    "PreCompact": (64 << 20, 1.0),
     "SessionEnd": (32 << 20, 0.6),
 }
 #: The newest lines reach the file up to a tenth of a second after PreCompact.
-_SETTLE_S, _SETTLE_STEP_S = 0.25, 0.02
+_SETTLE_S, _SETTLE_STEP_S, _SETTLE_MOST = 0.25, 0.02, (2 << 20, 0.1)
 
 
 class Reply:
@@ -32,20 +33,21 @@ class Reply:
 
     __slots__ = ("reading", "stdout")
 
-    def __init__(self, reading: Reading, stdout: str = "") -> None:
+    def __init__(self, reading: Reading | None = None, stdout: str = "") -> None:
         self.reading = reading
         self.stdout = stdout
 
 
 def handle(event: Event, app: Holdfast) -> Reply:
+    if event.name == "SubagentStop" and not event.agent_type:
+        return Reply()  # the client's own summariser, at every compaction: no agent of the session
     home = app.home
-    path = _transcript(event)
-    if event.name == "PreCompact" and path:
-        _settle(path)
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
-        if path:
-            transcripts.catch_up(state, path, *_MOST_AT.get(event.name, _MOST))
+        trouble = _read(state, event) or app.trouble
+        if trouble != state.heard.trouble:  # said once, not with every event
+            state.heard.trouble = trouble
+            trail.note(home, "degraded.session", session=event.session, agent=event.agent, what=trouble)
         if event.name == "SessionStart" or not state.heard.events:
             _ask_client(state, event, app)
         state.overlay(event)
@@ -66,18 +68,29 @@ def _transcript(event: Event) -> str:
     return f"{stem}/subagents/agent-{event.agent}.jsonl"
 
 
-def _settle(path: str) -> None:
-    """Wait until the file has stopped growing, but never long."""
-    last = -1
-    for _ in range(int(_SETTLE_S / _SETTLE_STEP_S)):
-        try:
-            size = posix.stat(path).st_size
-        except FileNotFoundError:
-            return
-        if size == last:
-            return
-        last = size
+def _read(state: State, event: Event) -> str:
+    """Catch up with the transcript. Why that was not possible, or "": the event counts in any case."""
+    path = _transcript(event)
+    if not path:
+        return ""
+    limits = _MOST_AT.get(event.name, _MOST)
+    try:
+        transcripts.catch_up(state, path, *limits)
+        if event.name == "PreCompact":
+            _settle(state, path)
+    except (OSError, ValueError, BadInput) as problem:  # ValueError: a NUL in the path
+        return f"the transcript cannot be read: {type(problem).__name__}"
+    return ""
+
+
+def _settle(state: State, path: str) -> None:
+    """Read on until the file has stopped growing and holds every result that was told, never long."""
+    still, until = 0, elapsed() + _SETTLE_S
+    while elapsed() < until and (still < 2 or state.heard.pending):
         time.sleep(_SETTLE_STEP_S)
+        before = state.seen.offset
+        transcripts.catch_up(state, path, *_SETTLE_MOST)
+        still = still + 1 if state.seen.offset == before else 0
 
 
 def _ask_client(state: State, event: Event, app: Holdfast) -> None:

@@ -10,15 +10,16 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from signal import ITIMER_REAL, SIGALRM, setitimer, signal
+    from signal import ITIMER_REAL, SIG_UNBLOCK, SIGALRM, pthread_sigmask, setitimer, signal
 else:  # `signal` imports `enum`, which costs as much as the interpreter
-    from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
+    from _signal import ITIMER_REAL, SIG_UNBLOCK, SIGALRM, pthread_sigmask, setitimer, signal
 
 from holdfast import engine
 from holdfast.app import Holdfast
 from holdfast.clock import now
 from holdfast.core.events import Event, from_hook
 from holdfast.disk import trail
+from holdfast.disk.home import is_safe_name
 from holdfast.errors import Late
 
 #: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all.
@@ -35,8 +36,8 @@ def main() -> None:
     try:
         gc.disable()
         _watchdog(_BUDGET_S)
-        payload, size = _read_stdin()
         app = Holdfast.open()
+        payload, size = _read_stdin()
         event = from_hook(payload, now(), size)
         _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
         reply = engine.handle(event, app)
@@ -50,6 +51,7 @@ def main() -> None:
 
 
 def _watchdog(seconds: float) -> None:
+    pthread_sigmask(SIG_UNBLOCK, (SIGALRM,))  # a blocked signal is inherited from whoever started us
     signal(SIGALRM, _ring)
     setitimer(ITIMER_REAL, seconds, _GRACE_S)
 
@@ -85,7 +87,8 @@ def _note(app: Holdfast | None, event: Event | None, problem: Exception) -> None
     where = f"{place.tb_frame.f_code.co_name}:{place.tb_lineno}" if place else ""
     ours = isinstance(problem, (HoldfastError, OSError))
     what = type(problem).__name__ + (f": {problem}" if ours else "")
-    session, name = (event.session, event.name) if event else ("", "")
+    session = event.session if event and is_safe_name(event.session) else ""
+    name = event.name if event and event.name.isidentifier() and len(event.name) <= 40 else ""
     home = app.home if app else None
     if home is None or not trail.note(
         home, "degraded.hook", session=session, hook=name, what=what[:400], where=where

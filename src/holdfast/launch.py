@@ -5,6 +5,7 @@
 import marshal
 import posix
 import sys
+from _imp import source_hash
 
 try:
     package = __file__[: -len("/launch.py")]
@@ -12,24 +13,28 @@ try:
     sys.path.append(package[: -len("/holdfast")])
     try:
         fd = posix.open(f"{package}/__pycache__/hot.{sys.implementation.cache_tag}", posix.O_RDONLY)
-        sources, modules = marshal.loads(posix.read(fd, 1 << 20))
-        for path, changed, size in sources:
-            now = posix.stat(path)
+        data = posix.read(fd, 1 << 20)
+        posix.close(fd)
+        if source_hash(0, data[8:]) != data[:8]:
+            raise OSError
+        modules = marshal.loads(memoryview(data)[8:])
+        for _, stem, changed, size, _ in modules:
+            now = posix.stat(f"{package}/{stem}.py")
             if now.st_mtime_ns != changed or now.st_size != size:
                 raise OSError
-    except (OSError, EOFError, ValueError, TypeError):
+    except OSError:
         from holdfast import bundle
 
         bundle.build(package)
         modules = ()
-    for name, path, code in modules:
+    for name, stem, _, _, code in modules:
         module = sys.modules[name] = type(sys)(name)
-        module.__file__ = path
+        module.__file__ = f"{package}/{stem}.py"
         parent, _, child = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], child, module)
-        if path.endswith("/__init__.py"):
-            module.__path__ = [path[: -len("/__init__.py")]]
+        if stem.endswith("__init__"):
+            module.__path__ = [module.__file__[: -len("/__init__.py")]]
         exec(code, module.__dict__)
     from holdfast import hook
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from holdfast import __version__
 from holdfast.app import Holdfast
-from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.errors import BadInput, HoldfastError, MissingExtra
 from holdfast.ops.registry import Operation, everything
 
 
@@ -84,7 +84,10 @@ def _command(cyclopts: Any, operation: Operation) -> Callable[..., int]:
     )
 
     def command(*args: Any, json: bool = False, **kwargs: Any) -> int:
-        value = function(Holdfast.open(), *args, **kwargs)
+        app = Holdfast.open()
+        if app.trouble:
+            raise BadInput(app.trouble)
+        value = function(app, *args, **kwargs)
         if json:
             print(json_module.dumps(plain(value), indent=2))  # noqa: T201
         else:

@@ -7,6 +7,7 @@ an event is a session id; everything else is optional and falls back to nothing.
 from holdfast.core.jsontext import UNREADABLE, load, scan
 from holdfast.errors import BadInput
 
+_LONGEST_FIELD = 1 << 15
 _COMMON = ("session_id", "transcript_path", "cwd", "hook_event_name", "agent_id", "agent_type")
 
 
@@ -23,7 +24,7 @@ class Event:
         self.data = data
         self.size = size
         self.cut = cut
-        self.agent = text(data, "agent_id")
+        self.agent = text(data, "agent_id")  # "": the session itself
         self.agent_type = text(data, "agent_type")
         self.cwd = text(data, "cwd")
         self.transcript = text(data, "transcript_path")
@@ -52,6 +53,8 @@ def from_hook(payload: bytes, at: int, size: int) -> Event:
     session = text(data, "session_id")
     if not session:
         raise BadInput("the event names no session_id")
+    if data.get("agent_id") is not None and type(data["agent_id"]) is not str:
+        raise BadInput("the event's agent_id is not a name: whose it is cannot be told")
     return Event(text(data, "hook_event_name") or "unknown", session, at, data, size, cut)
 
 
@@ -59,12 +62,11 @@ def _head(words: str) -> dict:
     """The common fields of a payload too large to keep. The client writes them first."""
     data = {}
     for key in _COMMON:
-        place = words.find('"' + key + '":')
-        if place < 0:
-            continue
-        try:
-            value, _ = scan(words, place + len(key) + 3)
-        except UNREADABLE:
-            continue
-        data[key] = value
+        _, found, rest = words.partition('"' + key + '"')
+        rest = rest[:_LONGEST_FIELD].lstrip(" :\t\r\n")
+        if found:
+            try:
+                data[key], _ = scan(rest, 0)
+            except UNREADABLE:
+                continue
     return data

@@ -27,7 +27,7 @@ NOWHERE = -1
 def fold(seen: Seen, entry: Entry) -> int:
     """Take in one entry. Returns NOWHERE, or where an abandoned branch began: a second prompt under
     one parent means that the first, and all that followed it, is no longer part of the session."""
-    if entry.sidechain and (not seen.agent or entry.agent != seen.agent):
+    if entry.agent != seen.agent:  # the session's own lines name no agent
         return NOWHERE
     seen.entries += 1
     if entry.at:
@@ -69,8 +69,8 @@ def _keep(seen: Seen, name: str, item: object) -> None:
 
 def _prompt(seen: Seen, entry: Entry) -> int:
     # Without a parent a prompt begins the session it names: files joined end to end have several.
-    parent = fingerprint(entry.parent or entry.session)
-    if not _retyped(seen, parent) and entry.offset not in (end for _, end in seen.dead):
+    parent = fingerprint(entry.parent or entry.session or str(entry.offset))
+    if not _retyped(seen, parent, entry.offset) and entry.offset not in (end for _, end in seen.dead):
         for known, offset, _, _ in reversed(seen.prompts):
             if known == parent:
                 return int(offset)
@@ -87,21 +87,34 @@ def _prompt(seen: Seen, entry: Entry) -> int:
     return NOWHERE
 
 
+def abandon(seen: Seen, start: int, end: int) -> None:
+    """Mark a part as no longer in the session, so that nobody who reads the file again folds it."""
+    ranges: list = []
+    for dead in sorted([*seen.dead, [start, end]]):
+        if ranges and dead[0] <= ranges[-1][1]:
+            ranges[-1] = [ranges[-1][0], max(dead[1], ranges[-1][1])]
+        else:
+            ranges.append(dead)
+    seen.dead = ranges[-MOST["dead"] :]
+
+
 def _before(seen: Seen) -> tuple:
     meter = dict(seen.meter.__dict__, tail=seen.meter.tail.copy())
-    return meter, seen.prompted, seen.typed, seen.messages
+    return meter, seen.entries - 1, seen.prompted, seen.typed, seen.messages
 
 
-def _retyped(seen: Seen, parent: int) -> bool:
+def _retyped(seen: Seen, parent: int, here: int) -> bool:
     """Whether this prompt replaces one that was not answered yet. It is by far the commonest way
     back, and the only one that can be gone without reading the file again."""
-    for known, offset, (meter, prompted, typed, messages) in seen.unanswered:
+    for known, offset, (meter, entries, prompted, typed, messages) in seen.unanswered:
         if known == parent:
             seen.meter.__dict__ = meter
-            seen.prompted, seen.typed, seen.messages = prompted, typed, messages
+            seen.entries, seen.prompted, seen.typed = entries + 1, prompted, typed
+            seen.messages = messages
             seen.prompts = [p for p in seen.prompts if p[1] < offset]
             seen.rejections = [r for r in seen.rejections if r[0] < offset]
             seen.unanswered = [u for u in seen.unanswered if u[1] < offset]
+            abandon(seen, offset, here)
             return True
     return False
 

@@ -12,11 +12,11 @@ from holdfast.core.seen import fingerprint, tally
 _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
-    "subagents awaits window first_at last_at model cwd transcript ended events tools tasks pending "
-    "client"
+    "subagents compacting awaits window first_at last_at model cwd transcript ended trouble events "
+    "tools tasks pending client"
 ).split()
 #: The name under which a prompt waits to be read in the transcript.
-PROMPT = str(fingerprint("prompt"))
+PROMPT = "prompt"
 
 
 class Heard:
@@ -25,23 +25,24 @@ class Heard:
     # Since the last compaction.
     units = tokens = 0.0
     messages = reads = edited = tools_used = subagents = 0
-    # The compaction to come in the transcript (1 = its first), heard of but not yet read there.
-    awaits = 0
+    # The number of the compaction that PreCompact announced; 0: none.
+    compacting = 0
     window = 0  # as the statusline reported it
     first_at = last_at = 0
     model = cwd = transcript = ended = ""
+    trouble = ""  # what keeps the hooks of this session from doing all they should
 
     def __init__(self) -> None:
         self.events: dict = {}  # name -> times
         self.tools: dict = {}  # name -> [calls, failures, units]
         self.tasks: dict = {}  # id -> status
+        # Number of the compaction heard of but not yet read, and the turns read until then.
+        self.awaits: list = []
         self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]
         self.client: dict = {}  # the client's own settings when the session began
 
     def to_json(self) -> dict:
-        blank = type(self)
-        values = ((name, getattr(self, name)) for name in _SAVED)
-        return {name: value for name, value in values if value and value != getattr(blank, name, None)}
+        return {name: value for name in _SAVED if (value := getattr(self, name))}
 
     @classmethod
     def from_json(cls, saved: dict) -> "Heard":
@@ -68,7 +69,7 @@ def hear(heard: Heard, event: Event) -> None:
         model = model.get("id")
     if type(model) is str and model:
         heard.model = model[:128]
-    _WHAT.get(name, _nothing)(heard, event)
+    _WHAT.get(event.name, _nothing)(heard, event)
 
 
 def _nothing(heard: Heard, event: Event) -> None:
@@ -79,6 +80,8 @@ def _nothing(heard: Heard, event: Event) -> None:
 
 def _start(heard: Heard, event: Event) -> None:
     heard.ended = ""
+    if event.data.get("source") == "compact":
+        _forget(heard)
 
 
 def _end(heard: Heard, event: Event) -> None:
@@ -88,7 +91,7 @@ def _end(heard: Heard, event: Event) -> None:
 def _prompt(heard: Heard, event: Event) -> None:
     heard.prompts += 1
     heard.messages += 1
-    _weigh(heard, "prompt", sizes.leaves(event.data.get("prompt")), sizes.PER_ITEM)
+    _weigh(heard, PROMPT, sizes.leaves(event.data.get("prompt")), sizes.PER_ITEM)
 
 
 def _tool(heard: Heard, event: Event) -> None:
@@ -107,7 +110,8 @@ def _tool(heard: Heard, event: Event) -> None:
     # The call itself is in the transcript before its result is; only the result is pending.
     heard.units += given
     heard.tokens += sizes.PER_TOOL_USE
-    _weigh(heard, text(data, "tool_use_id"), result, sizes.PER_ITEM)
+    call = text(data, "tool_use_id")
+    _weigh(heard, str(fingerprint(call)) if call else "", result, sizes.PER_ITEM)
     _kind(heard, text(data, "tool_name"))
 
 
@@ -146,11 +150,15 @@ def _stop(heard: Heard, event: Event) -> None:
 def _compacted(heard: Heard, event: Event) -> None:
     """PostCompact: all that came before is now the summary."""
     heard.compactions += 1
+    _forget(heard)
+    heard.units = sizes.units(text(event.data, "compact_summary").rpartition("</analysis>")[2])
+
+
+def _forget(heard: Heard) -> None:
+    """What was said before a compaction is no longer in the window."""
     heard.messages = heard.reads = heard.edited = heard.tools_used = heard.subagents = 0
+    heard.units = heard.tokens = 0.0
     heard.pending = {}
-    summary = text(event.data, "compact_summary")
-    summary = summary.rpartition("</analysis>")[2]
-    heard.units, heard.tokens = float(sizes.units(summary)), 0.0
 
 
 def _task_made(heard: Heard, event: Event) -> None:
@@ -171,7 +179,7 @@ def _weigh(heard: Heard, what: str, units: float, tokens: float) -> None:
     heard.units += units
     heard.tokens += tokens
     if what:
-        heard.pending[str(fingerprint(what))] = [int(units), int(tokens)]
+        heard.pending[what] = [int(units), int(tokens)]
         if len(heard.pending) > _MOST_PENDING:
             del heard.pending[next(iter(heard.pending))]
 

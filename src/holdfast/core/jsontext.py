@@ -71,7 +71,8 @@ except (ImportError, AttributeError, TypeError):
 
 def load(text: str) -> object:
     """The one value that is the whole of `text`; raises one of UNREADABLE otherwise."""
+    text = text.strip("\ufeff \t\r\n")
     value, end = scan(text, 0)
-    if end != len(text) and text[end:].strip():
+    if end != len(text):
         raise ValueError("more than one value")
     return value

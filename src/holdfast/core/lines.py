@@ -9,12 +9,15 @@ from holdfast.core.jsontext import UNREADABLE, scan
 
 #: Longer lines are skipped without being held in memory.
 LONGEST = 8 << 20
-#: Attempts to find a record in a damaged line; only failures count, so good records are free.
-_TRIES = 64
-#: A line so full of tiny objects that parsing it would take far longer than its size suggests.
-_DENSE_BYTES, _DENSE_COUNT = 1 << 17, 1 << 16
+#: What may be spent on finding records in a damaged line: failing attempts, bytes looked at by them,
+#: and pieces that turn out not to be records.
+_TRIES, _TRIED_BYTES, _PIECES = 64, 12 << 20, 4096
+#: A long line so full of tiny values that parsing it would take far longer than its size suggests. (A
+#: table of hundreds of thousands of commas in one string looks the same and is given up with it.)
+_DENSE_BYTES, _DENSE_OBJECTS, _DENSE_VALUES = 1 << 17, 1 << 16, 1 << 18
 _MARKS = (b"{}", b"[]", b'{"', b"[[", b"[{")
 _STARTS = ('{"parentUuid":', '{"type":', '{"uuid":', '{"logicalParentUuid":')
+_ENTRY = b'{"parentUuid":'
 _BLANK = " \t\r\n\0\ufeff"
 _ENTRIES = ("user", "assistant", "system", "attachment")
 
@@ -67,48 +70,57 @@ def records(raw: bytes, account: Account) -> list:
     """The records of one line (given with its newline, if it has one)."""
     account.lines += 1
     size = len(raw)
-    if raw.startswith(BOOKKEEPING) and raw.endswith((b"}\n", b"}")):
+    if raw.startswith(BOOKKEEPING) and raw.endswith((b"}\n", b"}")) and raw.find(_ENTRY, 1) < 0:
         account.parsed += size
         return []
-    if size > _DENSE_BYTES and sum(map(raw.count, _MARKS)) > _DENSE_COUNT:
+    if is_dense(raw):
         account.damaged += 1
         account.skipped += size
         return []
-    text = raw.decode("utf-8", "replace")
+    text = raw.decode("utf-8", "surrogateescape")  # so that a piece has as many bytes as it had
     try:
         value, end = scan(text, 0)
     except UNREADABLE:
-        return _salvage(raw, account)
+        return _salvage(text, size, account)
     if type(value) is dict and not text[end:].strip():
         account.parsed += size
         return [value]
-    return _salvage(raw, account)
+    return _salvage(text, size, account)
 
 
-def _salvage(raw: bytes, account: Account) -> list:
-    """Records inside a damaged line. surrogateescape keeps the byte count of each piece exact."""
-    text = raw.decode("utf-8", "surrogateescape")
+def is_dense(raw: bytes) -> bool:
+    if len(raw) < _DENSE_BYTES:
+        return False
+    return raw.count(b",") > _DENSE_VALUES or sum(map(raw.count, _MARKS)) > _DENSE_OBJECTS
+
+
+def _salvage(text: str, size: int, account: Account) -> list:
+    """Records inside a damaged line."""
     if not text.strip(_BLANK) and "\0" not in text:
-        account.parsed += len(raw)  # a blank line is as good as none
+        account.parsed += size  # a blank line is as good as none
         return []
     found: list = []
-    recovered = 0
+    recovered, pieces = 0, 0
+    tries = max(2, min(_TRIES, _TRIED_BYTES // size))
     starts = _Starts(text)
-    at, tries = starts.after(-1), 0
-    while at >= 0 and tries < _TRIES:
+    at = starts.after(-1)
+    while at >= 0 and pieces < _PIECES:
         try:
             value, end = scan(text, at)
         except UNREADABLE:
-            tries += 1
-            at = starts.after(at)
+            tries -= 1
+            # With the last attempt, the last record: what follows a cut one is mostly alone there.
+            at = starts.after(at) if tries > 1 else starts.last(at) if tries else -1
             continue
         if is_entry(value):
             found.append(value)
             recovered += len(text[at:end].encode("utf-8", "surrogateescape"))
+        else:
+            pieces += 1
         at = starts.after(end - 1)
     account.damaged += 1
     account.salvaged += recovered
-    account.skipped += len(raw) - recovered
+    account.skipped += size - recovered
     return found
 
 
@@ -130,6 +142,10 @@ class _Starts:
             if place >= 0 and (nearest < 0 or place < nearest):
                 nearest = place
         return nearest
+
+    def last(self, at: int) -> int:
+        place = self.text.rfind(_STARTS[0])
+        return place if place > at else -1
 
 
 def is_entry(value: object) -> bool:

@@ -3,10 +3,11 @@
 from holdfast.core.events import Event
 from holdfast.core.heard import PROMPT, Heard, hear
 from holdfast.core.jsontext import UNREADABLE, dump, load
-from holdfast.core.seen import Seen
+from holdfast.core.seen import Seen, checksum
 from holdfast.errors import Damaged
 
 VERSION = 1
+_HEAD = b'{"v":%d,"sum":' % VERSION
 
 
 class State:
@@ -28,12 +29,18 @@ class State:
 
     def overlay(self, event: Event) -> None:
         """The event on stdin is newer than the file: remember what the file does not say yet."""
-        hear(self.heard, event)
+        heard, seen = self.heard, self.seen
+        hear(heard, event)
         if event.name == "UserPromptSubmit":
-            self.heard.pending[PROMPT][2:] = [self.seen.prompted, self.seen.turns]
-        elif event.name == "SessionStart" and event.data.get("source") == "compact":
-            # The summary is in the window, but neither it nor the boundary in the transcript.
-            self.heard.awaits = self.seen.compacted + 1
+            heard.pending[PROMPT][2:] = [seen.prompted, seen.turns]
+        elif event.name == "PreCompact":
+            heard.compacting = seen.compacted + 1
+        elif event.name == "SessionStart":
+            heard.awaits = []
+            if event.data.get("source") == "compact":
+                # The summary is in the window, but neither it nor the boundary in the transcript.
+                heard.awaits = [heard.compacting or seen.compacted + 1, seen.turns]
+            heard.compacting = 0
         self.settle()
 
     def settle(self) -> None:
@@ -47,12 +54,16 @@ class State:
 
     @property
     def awaits_boundary(self) -> bool:
-        """A compaction was heard of that the transcript does not show yet."""
-        return self.heard.awaits > self.seen.compacted
+        """A compaction was heard of that the transcript does not show yet. One response may still
+        have been on its way to the file; a second one means that the boundary will not come."""
+        if not self.heard.awaits:
+            return False
+        compaction, turns = self.heard.awaits
+        return bool(self.seen.compacted < compaction and self.seen.turns <= turns + 1)
 
     def render(self) -> bytes:
+        """JSON that begins with its version and a checksum of everything after it."""
         saved = {
-            "v": VERSION,
             "session": self.session,
             "agent": self.agent,
             "seen": self.seen.to_json(),
@@ -60,15 +71,17 @@ class State:
             "heard": self.heard.to_json(),
             "sampled": self.sampled,
         }
-        return dump(saved).encode()
+        rest = dump(saved)[1:].encode()
+        return b"%s%d,%s" % (_HEAD, checksum(rest), rest)
 
 
 def parse(data: bytes, where: str) -> State:
-    """The state that `render` wrote; anything else is Damaged."""
+    """The state that `render` wrote, to the byte; anything else is Damaged."""
     try:
-        saved = load(data.decode("utf-8"))
-        if type(saved) is not dict or saved.get("v") != VERSION:
-            raise ValueError("not a state of this version")
+        written, _, rest = data.removeprefix(_HEAD).partition(b",")
+        if not data.startswith(_HEAD) or written != b"%d" % checksum(rest):
+            raise ValueError("its checksum does not fit")
+        saved: dict = load("{" + rest.decode("utf-8"))  # type: ignore[assignment]
         state = State(saved["session"], saved["agent"])
         state.seen = Seen.from_json(saved["seen"], state.agent)
         if saved["behind"]:
@@ -76,5 +89,5 @@ def parse(data: bytes, where: str) -> State:
         state.heard = Heard.from_json(saved["heard"])
         state.sampled = saved["sampled"]
     except (*UNREADABLE, KeyError, TypeError, AttributeError) as problem:
-        raise Damaged(f"{where} is not a state holdfast can read ({problem}); it is set aside") from problem
+        raise Damaged(f"{where} is not a state holdfast can read: {problem}") from problem
     return state

@@ -7,6 +7,8 @@ from holdfast.core import sizes
 
 #: No context is larger; a larger number in a file is damage, not usage.
 _MOST_TOKENS = 1 << 30
+#: No message has more blocks; what lies beyond is not worth a hook's time.
+_MOST_BLOCKS = 512
 #: Prompts the client writes itself, in sessions of clients that do not yet mark them.
 _MACHINE = (
     "<command-",
@@ -46,7 +48,6 @@ class Entry:
     kind = "system"
     uuid = parent = session = ""
     agent = ""
-    sidechain = False
     offset = length = 0
     units = tokens = 0.0
     thought_units = thought_tokens = 0.0
@@ -76,12 +77,12 @@ def entry(record: dict, offset: int, length: int) -> Entry | None:
     made.offset = offset
     made.length = length
     if record.get("isSidechain") is True:
-        made.sidechain = True
-        made.agent = _text(record, "agentId")
-    for name, key in _LABELS:  # on every line of the file: no call for each
+        made.agent = _text(record, "agentId") or "unnamed"
+    fields = made.__dict__  # on every line of the file: no call for each
+    for name, key in _LABELS:
         value = record.get(key)
         if type(value) is str:
-            setattr(made, name, value)
+            fields[name] = value
     return made
 
 
@@ -122,7 +123,7 @@ def _answer(made: Entry, record: dict) -> bool:
     if type(content) is not list:
         return True
     uses = []
-    for block in content:
+    for block in content[:_MOST_BLOCKS]:
         if type(block) is not dict:
             continue
         kind = block.get("type")
@@ -164,7 +165,7 @@ def _user(made: Entry, record: dict) -> bool:
     results = []
     if type(content) is list:
         result = record.get("toolUseResult")
-        for block in content:
+        for block in content[:_MOST_BLOCKS]:
             if type(block) is dict and block.get("type") == "tool_result":
                 error = block.get("is_error") is True
                 said = _opening(block.get("content")) if error else ""

@@ -96,10 +96,17 @@ def append_line(path: str, line: bytes, rotate_at: int = 1 << 62) -> None:
             raise
         # Someone who waited for the lock may hold the file that was renamed meanwhile: that one
         # takes the line, but must not push the new file over it.
-        if end >= rotate_at and posix.fstat(fd).st_ino == posix.stat(path).st_ino:
+        if end >= rotate_at and _is_at(fd, path):
             posix.rename(path, path + ".1")
     finally:
         posix.close(fd)  # also releases the lock
+
+
+def _is_at(fd: int, path: str) -> bool:
+    try:
+        return posix.fstat(fd).st_ino == posix.stat(path).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _cut_torn(fd: int) -> int:

@@ -8,7 +8,10 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 def locate(environ: dict[str, str]) -> tuple[str, str]:
     """(home of holdfast, configuration folder of the client)."""
     client = environ.get("CLAUDE_CONFIG_DIR") or _user_home(environ) + "/.claude"
-    return environ.get("HOLDFAST_HOME") or client + "/holdfast", client
+    home = environ.get("HOLDFAST_HOME") or client + "/holdfast"
+    if not home.startswith("/"):  # never the folder a hook happens to run in
+        home = f"{_user_home(environ)}/{home}"
+    return home, client
 
 
 def _user_home(environ: dict[str, str]) -> str:
@@ -46,7 +49,7 @@ class Home:
         for name in (session, agent or "main"):
             if not is_safe_name(name):
                 raise BadInput(
-                    f"{name[:64]!r} cannot be a session or agent id; ids are letters, digits, - _ ."
+                    "that cannot be a session or agent id: ids are at most 128 letters, digits, - _ ."
                 )
         folder = self.sessions + "/" + session
         return folder + "/agents/" + agent if agent else folder

@@ -8,7 +8,7 @@ from holdfast.core.jsontext import dump
 from holdfast.core.state import State, parse
 from holdfast.disk import files, trail
 from holdfast.disk.home import Home, is_safe_name
-from holdfast.errors import Damaged
+from holdfast.errors import BadInput, Damaged
 
 _LARGEST_STATE = 16 << 20
 
@@ -23,12 +23,10 @@ def load(home: Home, session: str, agent: str = "") -> State:
     rebuilt is rebuilt from the transcript."""
     path = home.session(session, agent) + "/state.json"
     try:
-        data = files.read(path, _LARGEST_STATE)
+        return _read(path, session, agent)
     except FileNotFoundError:
         return State(session, agent)
-    try:
-        return parse(data, path)
-    except Damaged as problem:
+    except (Damaged, BadInput) as problem:
         aside = path + ".damaged-" + rfc3339(now()).replace(":", "")
         posix.rename(path, aside)
         trail.note(
@@ -46,9 +44,18 @@ def peek(home: Home, session: str, agent: str = "") -> State | None:
     """The saved state, for looking only: None when there is none, Damaged raises."""
     path = home.session(session, agent) + "/state.json"
     try:
-        return parse(files.read(path, _LARGEST_STATE), path)
+        return _read(path, session, agent)
     except FileNotFoundError:
         return None
+    except BadInput as problem:
+        raise Damaged(str(problem)) from problem
+
+
+def _read(path: str, session: str, agent: str) -> State:
+    state = parse(files.read(path, _LARGEST_STATE), path)
+    if (state.session, state.agent) != (session, agent):
+        raise Damaged(f"{path} is the state of another session")
+    return state
 
 
 def save(home: Home, state: State) -> None:

@@ -10,10 +10,10 @@ import gc
 import posix
 
 from holdfast.clock import elapsed
-from holdfast.core.fold import NOWHERE, fold
+from holdfast.core.fold import NOWHERE, abandon, fold
 from holdfast.core.jsontext import UNREADABLE, scan
-from holdfast.core.lines import LONGEST, Account, records
-from holdfast.core.seen import Seen
+from holdfast.core.lines import LONGEST, Account, is_dense, records
+from holdfast.core.seen import Seen, checksum
 from holdfast.core.state import State
 from holdfast.core.transcript import Usage, entry, usage
 from holdfast.disk import files
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     Line = tuple[int, bytes, int]
 
 _CHUNK = 1 << 20
-_PRIME = (1 << 61) - 1
 _HEAD, _TAIL = 256, 128
 _WORTH_NO_GC = 1 << 20
-
-
 #: Of more than may be read at once, this much of the newest comes first.
 _NEWEST = 8 << 20
 
@@ -65,27 +62,22 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         state.seen = _again(state.seen, why)
         state.behind = None
     left = most
-    if size - state.seen.offset > left:
-        state.behind = state.behind or _front(state.seen)
-        state.seen = _newest(state.seen, size - min(_NEWEST, left // 2))
-    left -= _read(state, fd, size, until)
+    while True:
+        if size - state.seen.offset > left:
+            state.behind = state.behind or _front(state.seen)
+            state.seen = _newest(state.seen, _line_end(fd, size - min(_NEWEST, most // 2), size))
+        before = state.seen.offset
+        abandoned = _fold_range(state.seen, fd, size, until)
+        left -= state.seen.offset - before
+        if not abandoned:
+            break
+        # A rewind: start over without the abandoned part, within what is left.
+        state.seen = _without(state.seen, abandoned)
+    _identify(state.seen, fd)
     if state.behind and left > 0:
         _fill_in(state, fd, size, left, until)
     state.settle()
     return "behind" if state.behind or elapsed() > until else ""
-
-
-def _read(state: State, fd: int, size: int, until: float) -> int:
-    """Bring the view up to `size`. A rewind met on the way means starting over without the
-    abandoned part; returns the bytes this took."""
-    before = state.seen.offset
-    taken = 0
-    while abandoned := _fold_range(state.seen, fd, size, until):
-        taken += state.seen.offset - before
-        state.seen = _without(state.seen, abandoned)
-        before = state.seen.offset
-    _identify(state.seen, fd)
-    return taken + state.seen.offset - before
 
 
 def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
@@ -122,8 +114,8 @@ def _without(seen: Seen, abandoned: list) -> Seen:
     """Start over from where the view began, leaving out what a rewind abandoned."""
     fresh = _again(seen, "rewind")
     fresh.start = fresh.offset = seen.start
-    inside = [d for d in seen.dead if not (abandoned[0] <= d[0] and d[1] <= abandoned[1])]
-    fresh.dead = sorted([*inside, abandoned])
+    fresh.dead = seen.dead
+    abandon(fresh, *abandoned)
     return fresh
 
 
@@ -133,10 +125,14 @@ def _front(seen: Seen) -> Seen:
 
 
 def _newest(seen: Seen, start: int) -> Seen:
+    """A view of the end alone, beginning with a line that is not abandoned."""
     fresh = Seen(seen.agent)
-    fresh.rereads = seen.rereads
+    fresh.rereads, fresh.reread_why = seen.rereads, seen.reread_why
+    for dead_start, dead_end in seen.dead:
+        if dead_start <= start < dead_end:
+            start = dead_end
     fresh.start = fresh.offset = start
-    fresh.ended_mid_line = 1  # `start` is in the middle of a line: leave that line to the front view
+    fresh.dead = [dead for dead in seen.dead if dead[0] >= start]
     return fresh
 
 
@@ -195,6 +191,8 @@ def _lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "I
             if seen.ended_mid_line:
                 seen.ended_mid_line = 0
                 account.skipped += len(raw)
+            elif len(raw) > LONGEST:
+                account.skip(len(raw), begins=True)
             else:
                 yield offset, raw, len(raw)
         if rest:
@@ -214,6 +212,8 @@ def _lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "I
 
 
 def _is_whole(piece: bytes) -> bool:
+    if is_dense(piece):
+        return False
     text = piece.decode("utf-8", "replace")
     try:
         value, end = scan(text, 0)
@@ -223,7 +223,7 @@ def _is_whole(piece: bytes) -> bool:
 
 
 def _print(fd: int, start: int, length: int) -> int:
-    return int.from_bytes(posix.pread(fd, length, start) + b"\1", "little") % _PRIME
+    return checksum(posix.pread(fd, length, start))
 
 
 def _identify(seen: Seen, fd: int) -> None:
@@ -246,11 +246,6 @@ def _changed(seen: Seen, fd: int, size: int) -> str:
     if _print(fd, seen.offset - tail, tail) != tail_print:
         return "rewritten"
     return ""
-
-
-def torn(state: State, path: str) -> int:
-    """Bytes at the end of the file that are not a whole line yet."""
-    return max(0, posix.stat(path).st_size - state.seen.offset)
 
 
 def usages(path: str) -> "Iterator[tuple[str, str, Usage]]":

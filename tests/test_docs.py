@@ -1,0 +1,170 @@
+"""The pages say what is so."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hooks import run_hook
+from session import Script, text, use
+
+REPO = Path(__file__).resolve().parent.parent
+ARCHITECTURE = (REPO / "docs/architecture.md").read_text()
+FORMATS = (REPO / "docs/formats.md").read_text()
+README = (REPO / "README.md").read_text()
+
+
+def modules() -> set[str]:
+    package = REPO / "src/holdfast"
+    names = {".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("*.py")}
+    return {name for name in names if not name.endswith("__init__") and name != "__main__"}
+
+
+def test_every_module_has_its_line_in_the_table_of_rooms_and_no_other_does() -> None:
+    table = ARCHITECTURE.partition("## The rooms")[2].partition("\n## ")[0]
+    named = {
+        name
+        for row in re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+        for name in re.findall(r"`([\w.]+)`", row)
+    }
+    assert named == modules()
+
+
+def test_every_function_the_walk_names_exists() -> None:
+    walk = ARCHITECTURE.partition("## One event")[2].partition("## The rooms")[0]
+    homes = {name.rpartition(".")[2]: name for name in modules() if not name.startswith(("ops.", "cli."))}
+    named = re.findall(r"\b(\w+)\.(\w+)\b", walk)
+    steps = [
+        (home, function)
+        for home, function in named
+        if home in homes and function not in ("py", "jsonl", "json")
+    ]
+    assert len(steps) >= 15
+    for home, function in steps:
+        assert hasattr(importlib.import_module(f"holdfast.{homes[home]}"), function), f"{home}.{function}"
+
+
+def described(heading: str) -> set[str]:
+    section = re.split(r"\n##+ ", FORMATS.partition(heading)[2])[0]
+    cells = re.findall(r"^\| (`[^|]+) \|", section, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home in which much has happened."""
+    script = Script()
+    script.prompt("go")
+    script.answer(
+        text("now"),
+        use("t1", "Bash", command="pytest"),
+        use("t2", "Edit", file_path="/a"),
+        use("t3", "Agent", prompt="x"),
+        use("t4", "ExitPlanMode", plan="p"),
+        use("t5", "TodoWrite", todos=[{"status": "pending"}]),
+        use("t6", "TaskUpdate", taskId="1", status="completed"),
+        use("t7", "Read", file_path="/b"),
+        {"type": "thinking", "thinking": "hm" * 900},
+    )
+    script.result("t1", "Exit code 1", is_error=True)
+    script.result("t2", "ok", {"structuredPatch": []})
+    script.result("t3", "ok", {"agentId": "a1", "status": "completed"})
+    script.result("t4", "User rejected tool use", is_error=True)
+    script.line("system", subtype="microcompact_boundary", microcompactMetadata={"tokensSaved": 100})
+    parent = script.leaf
+    script.prompt("one")
+    script.answer()
+    script.leaf = parent
+    script.prompt("instead")
+    script.boundary()
+    script.line("attachment", attachment={"type": "file", "content": "x"})
+    script.answer(text("on"), use("t8", "Bash", command="ls"), context=44_000)
+    script.result("t8")
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(script.bytes())
+    home = tmp_path / "home"
+    for event in (
+        {"hook_event_name": "SessionStart", "source": "compact", "model": "m"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "more"},
+        {"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_use_id": "z", "tool_response": "abc"},
+        {"hook_event_name": "PostToolUseFailure", "tool_name": "Edit", "tool_use_id": "y", "error": "no"},
+        {"hook_event_name": "TaskCreated", "task_id": "1"},
+        {"hook_event_name": "PostToolBatch"},
+        {"hook_event_name": "Stop"},
+        {"hook_event_name": "PostToolUse", "agent_id": "a1", "tool_name": "Agent"},
+        {"hook_event_name": "SessionEnd", "reason": "other"},
+        {"hook_event_name": "Status", "context_window": {"context_window_size": 200_000}},
+    ):
+        run_hook({"session_id": "s1", "transcript_path": str(path), "cwd": "/w", **event}, home)
+    (home / "sessions/s1/agents/a1/state.json").write_text("{}")
+    run_hook({"session_id": "s1", "agent_id": "a1", "hook_event_name": "Stop"}, home)
+    run_hook(b"[]", home)
+    return home
+
+
+def test_every_key_that_is_written_is_described(home: Path) -> None:
+    state = json.loads((home / "sessions/s1/state.json").read_bytes())
+    assert set(state) <= described("## state.json, version 1")
+    assert set(state["seen"]) <= described("### seen")
+    assert set(state["seen"]["meter"]) <= described("### meter")
+    assert set(state["heard"]) <= described("### heard")
+    assert len(state["seen"]) > 30  # the fixture does stir up most of it
+    samples = (home / "sessions/s1/samples.jsonl").read_text().splitlines()
+    page = FORMATS.partition("## samples.jsonl")[2].partition("\n## ")[0]
+    assert all(f"`{key}`" in page for line in samples for key in json.loads(line))
+
+
+def test_every_event_of_the_trail_is_described(home: Path) -> None:
+    page = FORMATS.partition("## events.jsonl")[2]
+    notes = [json.loads(line) for line in (home / "events.jsonl").read_text().splitlines()]
+    assert {note["event"] for note in notes} == {"degraded.hook", "degraded.state"}
+    for note in notes:
+        assert f"`{note['event']}`" in page
+        assert all(f"`{key}`" in page for key in note)
+
+
+def test_every_file_that_is_written_is_described(home: Path) -> None:
+    table = FORMATS.partition("\n## ")[0]
+    for path in home.rglob("*"):
+        if path.is_file():
+            name = re.sub(r"damaged-.*", "damaged-<time>", path.name)
+            assert f"{name}`" in table or f"{name}" in ("lock", "state.json", "samples.jsonl"), path
+
+
+def test_what_the_formats_page_describes_is_written_by_the_code() -> None:
+    from holdfast.core import heard, meter, seen
+
+    assert described("### seen") == {*seen._SAVED, "meter"}
+    assert described("### meter") == {*meter.FIELDS, "message", "model", "tail"}
+    assert described("### heard") == set(heard._SAVED)
+
+
+def test_the_readme_shows_what_the_command_really_prints() -> None:
+    command = [sys.executable, "-m", "holdfast", "usage", "--transcript", "examples/session.jsonl"]
+    shown = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True).stdout
+    for line in shown.splitlines():
+        assert line.rstrip() in README
+
+
+def test_the_readme_is_short_and_its_scripts_exist() -> None:
+    assert len(README.splitlines()) < 120
+    for script in re.findall(r"scripts/\w+|bench/\w+\.py|docs/[\w./-]+\.md", README):
+        assert (REPO / script).exists(), script
+
+
+def test_every_command_of_the_benchmarks_page_exists() -> None:
+    page = (REPO / "docs/benchmarks.md").read_text()
+    commands = re.findall(r"python (bench/\w+\.py)(.*)", page)
+    assert len(commands) >= 4
+    for script, flags in commands:
+        done = subprocess.run(
+            [sys.executable, script, "--help"], cwd=REPO, capture_output=True, text=True, check=True
+        )
+        for flag in re.findall(r"--[\w-]+", flags):
+            assert flag in done.stdout, (script, flag)

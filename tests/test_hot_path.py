@@ -1,0 +1,142 @@
+"""What every tool call pays for: the modules a hook loads, and that any Python we support loads them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast import bundle
+from hooks import (
+    PACKAGE,
+    PYTHON,
+    Transcript,
+    copy_package,
+    edit,
+    encode,
+    environ,
+    event,
+    run_silently,
+    state,
+)
+
+#: Beyond what a bare `python -I -S` has. A longer list is a reviewed decision.
+LOADED = (
+    "_json gc holdfast holdfast.app holdfast.clock holdfast.core holdfast.core.events "
+    "holdfast.core.fold holdfast.core.gauge holdfast.core.heard holdfast.core.jsontext holdfast.core.lines "
+    "holdfast.core.meter holdfast.core.seen holdfast.core.sizes holdfast.core.state "
+    "holdfast.core.transcript holdfast.disk holdfast.disk.files holdfast.disk.home "
+    "holdfast.disk.sessions holdfast.disk.trail holdfast.disk.transcripts holdfast.engine "
+    "holdfast.errors holdfast.hook"
+).split()
+TOO_DEAR = "json re typing enum os dataclasses pathlib signal functools collections logging".split()
+
+#: Runs launch.py and, when it leaves, prints what a bare interpreter had not loaded.
+_LISTS_MODULES = """
+import posix
+import sys
+
+bare, leave = set(sys.modules), posix._exit
+
+def list_and_leave(code):
+    posix.write(1, "\\n".join(sys.modules.keys() - bare).encode())
+    leave(code)
+
+posix._exit = list_and_leave
+__file__ = sys.argv[1]
+fd = posix.open(__file__, posix.O_RDONLY)
+source = posix.read(fd, 1 << 16)
+posix.close(fd)
+exec(compile(source, __file__, "exec"))
+"""
+
+
+@pytest.fixture
+def session(home):
+    """A session in which something has happened already: its first hook loads a little more."""
+    transcript = Transcript(home.parent / "t.jsonl")
+    transcript.prompt("fix it")
+    transcript.answer(50_000, call="toolu_post")
+    run_silently(event("SessionStart", transcript=transcript.path), home)
+    transcript.result("toolu_post", "done")
+    transcript.answer(51_000, call="toolu_next")
+    return event("PostToolUse", transcript=transcript.path, tool_use_id="toolu_next")
+
+
+def loaded(payload: dict, home: Path) -> set[str]:
+    script = home.parent / "lists.py"
+    script.write_text(_LISTS_MODULES)
+    found = subprocess.run(
+        [PYTHON, "-I", "-S", str(script), str(PACKAGE / "launch.py")],
+        input=encode(payload),
+        env=environ(home),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert not found.stderr
+    return set(found.stdout.decode().split("\n"))
+
+
+def test_a_hook_loads_these_modules_and_no_others(session, home):
+    run_silently(session, home)  # whose bundle is fresh now
+    assert sorted(loaded(session, home)) == LOADED
+
+
+def test_what_costs_as_much_as_the_interpreter_is_not_loaded(session, home):
+    assert not loaded(session, home) & set(TOO_DEAR)
+
+
+def test_the_bundle_holds_exactly_the_modules_of_ours_that_a_hook_loads(session, home):
+    run_silently(session, home)
+    stems = (f"holdfast/{stem}".removesuffix("/__init__").replace("/", ".") for stem in bundle.HOT)
+    assert sorted(stems) == sorted(m for m in loaded(session, home) if m.partition(".")[0] == "holdfast")
+
+
+def test_each_bundled_module_needs_only_those_before_it(session, home, tmp_path):
+    """With every other way to import them taken away."""
+    package = copy_package(tmp_path / "copy")
+    run_silently(session, home, package=package)
+    assert (package / "__pycache__" / f"hot.{sys.implementation.cache_tag}").exists()
+    edit(package / "launch.py", 'sys.path.append(package[: -len("/holdfast")])', "pass")
+    run_silently(session, home, package=package)
+    assert state(home)["heard"]["calls"] == 2
+
+
+def pythons() -> list[str]:
+    """Every Python we support that is to be found here, the current one among them."""
+    places = [Path(folder) for folder in os.get_exec_path()]
+    places += sorted((Path.home() / ".pyenv" / "versions").glob("*/bin"))
+    found = {PYTHON: sys.version_info[:2]}
+    for place in places:
+        for path in place.glob("python3.[0-9][0-9]"):
+            real = os.path.realpath(path)
+            minor = int(path.name.removeprefix("python3."))
+            if minor >= 11 and "shims" not in path.parts and os.access(real, os.X_OK):
+                found.setdefault(real, (3, minor))
+    return sorted(found, key=lambda path: (path != PYTHON, path))
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_any_python_writes_the_same_state(python, tmp_path):
+    transcript = Transcript(tmp_path / "t.jsonl")
+    for turn in range(20):
+        transcript.prompt(f"prompt {turn}: größer → 你好")
+        transcript.answer(50_000 + 700 * turn, call=f"toolu_{turn}")
+        transcript.result(f"toolu_{turn}", "line\n" * turn * 50)
+    payloads = [
+        event(name, transcript=transcript.path)
+        for name in ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop")
+    ]
+    package = copy_package(tmp_path / "copy")
+    states = []
+    for home, by in ((tmp_path / "home", PYTHON), (tmp_path / "other", python)):
+        for payload in payloads:
+            run_silently(payload, home, python=by, package=package)
+        written = state(home)
+        assert written.pop("sum")
+        assert written["heard"].pop("first_at") <= written["heard"].pop("last_at")
+        states.append(written)
+    assert states[0] == states[1]
+    assert states[0]["seen"]["turns"] == 20
