@@ -1,7 +1,7 @@
-"""What one PostToolUse hook costs, against starting the interpreter: python bench/hook.py
+"""What a hook and the statusline cost, against starting the interpreter: python bench/hook.py
 
-Before every call the transcript grows by one turn, as in a session. The hook reads it, folds it,
-measures and saves, under its lock. Ratios are to `python -I -S -c pass` of the same run.
+Before every call the transcript grows by one turn, as in a session. It is read, folded, measured and
+the state saved, under its lock. Ratios are to `python -I -S -c pass` of the same run.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
         first = Contender("", [python, "-I", "-S", str(LAUNCH)], event)
         _read_all(environ, first, folder / "home" / "sessions" / f"s-{mb:g}" / "state.json", path)
         contenders.append(Contender(f"PostToolUse, {mb:g} MB transcript", first.argv, event, writer.turn))
+        line = writer.statusline()
+        argv = [*first.argv, "statusline"]
+        contenders.append(Contender(f"statusline, {mb:g} MB transcript", argv, line, writer.turn))
     costs = rounds(contenders, times, environ)
     bare = median(costs[contenders[0].name])
     smallest = median(costs[contenders[1].name])

@@ -61,6 +61,17 @@ class Session:
         }
         return json.dumps(event).encode()
 
+    def statusline(self) -> bytes:
+        told = {"input_tokens": 3, "cache_read_input_tokens": self.context, "output_tokens": 210}
+        payload = {
+            "session_id": self.session,
+            "transcript_path": str(self.path),
+            "cwd": "/work",
+            "model": {"id": "claude-opus-4-6", "display_name": "Opus"},
+            "context_window": {"context_window_size": 200_000, "current_usage": told},
+        }
+        return json.dumps(payload).encode()
+
     def _turn(self) -> list[str]:
         """One response that says something and calls a tool, and the tool's result."""
         if self.number % 60 == 59:

@@ -10,6 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.core.events import Event, text
 from holdfast.core.gauge import Reading, measure
+from holdfast.core.heard import STATUSLINE
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
 from holdfast.errors import BadInput
@@ -29,7 +30,7 @@ _SETTLE_S, _SETTLE_STEP_S, _SETTLE_MOST = 0.25, 0.02, (2 << 20, 0.1)
 
 
 class Reply:
-    """What the client is sent (nothing, so far) and what was measured."""
+    """What the client is sent (hooks: nothing, so far) and what was measured."""
 
     __slots__ = ("reading", "stdout")
 
@@ -54,7 +55,15 @@ def handle(event: Event, app: Holdfast) -> Reply:
         reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
         sessions.save(home, state)
-    return Reply(reading)
+    return Reply(reading, _answer(event, app, state, reading))
+
+
+def _answer(event: Event, app: Holdfast, state: State, reading: Reading) -> str:
+    if event.name != STATUSLINE:
+        return ""
+    from holdfast import statusline  # no hook needs it
+
+    return statusline.beside_former(statusline.line(state, reading, app.environ), event, app)
 
 
 def _transcript(event: Event) -> str:

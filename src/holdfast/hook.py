@@ -18,13 +18,14 @@ from holdfast import engine
 from holdfast.app import Holdfast
 from holdfast.clock import now
 from holdfast.core.events import Event, from_hook
+from holdfast.core.heard import STATUSLINE
 from holdfast.disk import trail
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import Late
 
 #: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all.
 _BUDGET_S = 1.0
-_BUDGETS_S = {"PreCompact": 1.9, "SessionEnd": 1.2, "SessionStart": 1.9, "Stop": 1.9}
+_BUDGETS_S = {"PreCompact": 1.9, "SessionEnd": 1.2, "SessionStart": 1.9, "Stop": 1.9, STATUSLINE: 3.0}
 #: A second ring, for a hook that is stuck in giving up.
 _GRACE_S = 0.3
 _LARGEST_STDIN = 4 << 20
@@ -38,7 +39,7 @@ def main() -> None:
         _watchdog(_BUDGET_S)
         app = Holdfast.open()
         payload, size = _read_stdin()
-        event = from_hook(payload, now(), size)
+        event = from_hook(payload, now(), size, STATUSLINE if sys.argv[1:] == ["statusline"] else "")
         _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
         reply = engine.handle(event, app)
         if reply.stdout:

@@ -35,8 +35,8 @@ def text(data: dict, key: str) -> str:
     return value if type(value) is str else ""
 
 
-def from_hook(payload: bytes, at: int, size: int) -> Event:
-    """`payload` is what was kept of `size` bytes."""
+def from_hook(payload: bytes, at: int, size: int, name: str = "") -> Event:
+    """`payload` is what was kept of `size` bytes; `name` is for payloads that name no event."""
     if not payload.strip():
         raise BadInput("nothing on stdin: a hook is given its event there as JSON")
     words = payload.decode("utf-8", "replace")
@@ -55,7 +55,7 @@ def from_hook(payload: bytes, at: int, size: int) -> Event:
         raise BadInput("the event names no session_id")
     if data.get("agent_id") is not None and type(data["agent_id"]) is not str:
         raise BadInput("the event's agent_id is not a name: whose it is cannot be told")
-    return Event(text(data, "hook_event_name") or "unknown", session, at, data, size, cut)
+    return Event(name or text(data, "hook_event_name") or "unknown", session, at, data, size, cut)
 
 
 def _head(words: str) -> dict:

@@ -98,6 +98,9 @@ def _used(state: State, size: int, window: int) -> tuple[float, float, float, st
             text = heard.units / ratio + heard.tokens
             return 0, 0, meter.bare() + text, "estimate"
         counted = (heard.messages, heard.reads, heard.edited, heard.tools_used, heard.subagents)
+    elif heard.told[2:] == [seen.turns, seen.compacted] and heard.told[0] != meter.context:
+        # The statusline is told of a response before the transcript holds it.
+        return heard.told[0], heard.told[1], pending, "usage+estimate" if pending else "usage"
     elif meter.context:
         after = meter.added(ratio) + pending
         return meter.context, meter.written(ratio), after, "usage+estimate" if after else "usage"

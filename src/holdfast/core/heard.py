@@ -8,13 +8,16 @@ truth: what stdin says is laid over it until the file has caught up, never added
 from holdfast.core import sizes
 from holdfast.core.events import Event, text
 from holdfast.core.seen import fingerprint, tally
+from holdfast.core.transcript import count, usage
 
 _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
-    "subagents compacting awaits window first_at last_at model cwd transcript ended trouble events "
+    "subagents compacting awaits told window first_at last_at model cwd transcript ended trouble events "
     "tools tasks pending client"
 ).split()
+#: The client's statusline is no hook, but tells us as much as one.
+STATUSLINE = "StatusLine"
 #: The name under which a prompt waits to be read in the transcript.
 PROMPT = "prompt"
 
@@ -38,6 +41,8 @@ class Heard:
         self.tasks: dict = {}  # id -> status
         # Number of the compaction heard of but not yet read, and the turns read until then.
         self.awaits: list = []
+        # Context and output as the statusline was told them; turns and compactions read until then.
+        self.told: list = []
         self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]
         self.client: dict = {}  # the client's own settings when the session began
 
@@ -73,9 +78,18 @@ def hear(heard: Heard, event: Event) -> None:
 
 
 def _nothing(heard: Heard, event: Event) -> None:
+    pass
+
+
+def _statusline(heard: Heard, event: Event) -> None:
+    """The only surface on which the client itself says how large the window is and what is in it."""
     window = event.data.get("context_window")
-    if type(window) is dict and type(window.get("context_window_size")) is int:
-        heard.window = max(0, window["context_window_size"])
+    if type(window) is not dict:
+        return
+    heard.window = count(window.get("context_window_size")) or heard.window
+    told = usage(window.get("current_usage"))
+    if told:  # absent before the first response, zeros right after a compaction
+        heard.told = [told.context, told.output]
 
 
 def _start(heard: Heard, event: Event) -> None:
@@ -159,6 +173,7 @@ def _forget(heard: Heard) -> None:
     heard.messages = heard.reads = heard.edited = heard.tools_used = heard.subagents = 0
     heard.units = heard.tokens = 0.0
     heard.pending = {}
+    heard.told = []
 
 
 def _task_made(heard: Heard, event: Event) -> None:
@@ -192,6 +207,7 @@ _WHAT = {
     "PostToolUseFailure": _tool,
     "PostToolBatch": _batch,
     "Stop": _stop,
+    STATUSLINE: _statusline,
     "PostCompact": _compacted,
     "TaskCreated": _task_made,
     "TaskCompleted": _task_done,

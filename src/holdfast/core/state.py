@@ -1,7 +1,7 @@
 """All that is known of one session (or one subagent of it): what was seen and what was heard."""
 
 from holdfast.core.events import Event
-from holdfast.core.heard import PROMPT, Heard, hear
+from holdfast.core.heard import PROMPT, STATUSLINE, Heard, hear
 from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.core.seen import Seen, checksum
 from holdfast.errors import Damaged
@@ -33,6 +33,8 @@ class State:
         hear(heard, event)
         if event.name == "UserPromptSubmit":
             heard.pending[PROMPT][2:] = [seen.prompted, seen.turns]
+        elif event.name == STATUSLINE and len(heard.told) == 2:  # told just now
+            heard.told += [seen.turns, seen.compacted]
         elif event.name == "PreCompact":
             heard.compacting = seen.compacted + 1
         elif event.name == "SessionStart":

@@ -1,0 +1,130 @@
+"""The line under the client's prompt: how full, how far, how many turns are left.
+
+The client runs it after every response as `launch.py statusline`, with what it knows itself on stdin:
+the size of the window and the usage of the last response. Both are kept for the hooks, which are told
+neither. A statusline the user had before is run as well and stands above ours.
+"""
+
+import posix
+
+from holdfast.app import Holdfast
+from holdfast.core.events import Event
+from holdfast.core.gauge import Reading
+from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.core.ladder import BELOW, level
+from holdfast.core.state import State
+from holdfast.disk import files
+from holdfast.errors import BadInput, Late
+
+_BAR = 10
+_GREEN, _YELLOW, _RED, _DIM, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"
+_COLOURS = ((85, _RED), (70, _YELLOW), (0, _GREEN))
+_WIDEST = 400
+
+
+def line(state: State, reading: Reading, environ: dict[str, str]) -> str:
+    """As much as fits, most important first."""
+    width = environ.get("COLUMNS", "")
+    columns = int(width) if width.isascii() and width.isdecimal() and len(width) < 5 else _WIDEST
+    return _render(state, reading, columns, colours=not environ.get("NO_COLOR"))
+
+
+def _render(state: State, reading: Reading, columns: int, colours: bool) -> str:
+    fill = reading.fill
+    full = min(_BAR, round(_BAR * fill / 100))
+    bar = "█" * full + "░" * (_BAR - full)
+    name = level(fill)
+    parts = [
+        f"{bar} {fill:.0f}%",
+        name if name != BELOW else "",
+        f"{_short(reading.until_compaction)} left",
+        _turns(state, reading),
+        "estimated" if not reading.source.startswith("usage") and reading.used else "",
+        "! holdfast status" if state.heard.trouble or state.behind else "",
+    ]
+    shown = ""
+    for part in filter(None, parts):
+        longer = f"{shown} · {part}" if shown else part
+        if len(longer) > min(columns, _WIDEST):
+            break
+        shown = longer
+    if not colours:
+        return shown
+    colour = next(colour for least, colour in _COLOURS if fill >= least)
+    head, dot, rest = shown.partition(" · ")
+    return f"{colour}{head}{_PLAIN}{_DIM}{dot}{rest}{_PLAIN}"
+
+
+def _turns(state: State, reading: Reading) -> str:
+    pace = state.seen.meter.pace()
+    if pace < 1:
+        return ""
+    turns = int(reading.until_compaction / pace)
+    return f"~{turns} turn{'' if turns == 1 else 's'}" if turns < 1000 else ""
+
+
+def _short(tokens: int) -> str:
+    if tokens < 1000:
+        return str(tokens)
+    return f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"
+
+
+def beside_former(ours: str, event: Event, app: Holdfast) -> str:
+    """Our line below what the statusline the user had before holdfast prints."""
+    command = _former(app)
+    if not command:
+        return ours
+    try:
+        return (_run(command, dump(event.data).encode(), app.environ) + b"\n").decode(
+            "utf-8", "replace"
+        ) + ours
+    except (Late, OSError):  # it takes too long or cannot be started: ours does not depend on it
+        return ours
+
+
+def _run(command: str, payload: bytes, environ: dict[str, str]) -> bytes:
+    given_read, given_write = posix.pipe()
+    out_read, out_write = posix.pipe()
+    pid = posix.posix_spawn(
+        "/bin/sh",
+        ["sh", "-c", command],
+        environ,
+        file_actions=[(posix.POSIX_SPAWN_DUP2, given_read, 0), (posix.POSIX_SPAWN_DUP2, out_write, 1)],
+        setpgroup=0,
+    )
+    posix.close(given_read)
+    posix.close(out_write)
+    _give(given_write, payload[:60_000])  # no more than a pipe holds, so that nobody waits
+    printed = []
+    try:
+        while piece := posix.read(out_read, 1 << 16):
+            printed.append(piece)
+    except Late:
+        posix.killpg(pid, 9)  # with whatever it has started
+        raise
+    posix.waitpid(pid, 0)
+    return b"".join(printed).rstrip(b"\n")
+
+
+def _give(fd: int, payload: bytes) -> None:
+    try:
+        posix.write(fd, payload)
+    except BrokenPipeError:
+        return  # it does not read its stdin
+    finally:
+        posix.close(fd)
+
+
+def _former(app: Holdfast) -> str:
+    """The command `holdfast install` found in our place, from its record."""
+    try:
+        record = load(files.read(app.home.root + "/install.json", 1 << 20).decode("utf-8", "replace"))
+    except (OSError, BadInput, *UNREADABLE):
+        return ""
+    wirings = record.get("wirings") if type(record) is dict else None
+    for wiring in wirings if type(wirings) is list else ():
+        earlier = wiring.get("statusline_before") if type(wiring) is dict else None
+        command = earlier.get("command") if type(earlier) is dict else None
+        if type(command) is str and "/holdfast/launch.py" not in command:  # never ourselves
+            return command
+    return ""
