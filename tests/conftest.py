@@ -4,6 +4,15 @@ import os
 
 import pytest
 
+from skipping import NOT_TESTED, SKIPPED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Here and not in tests/client: the process that prints loads no other conftest under xdist."""
+    if SKIPPED:
+        terminalreporter.section("CLIENT NOT TESTED", sep="!", red=True, bold=True)
+        terminalreporter.line(NOT_TESTED, red=True, bold=True)
+
 
 @pytest.fixture(autouse=True)
 def _nowhere_near_the_real_home(tmp_path_factory, monkeypatch):

@@ -25,7 +25,7 @@ from hooks import (
 LOADED = (
     "_json gc holdfast holdfast.app holdfast.clock holdfast.core holdfast.core.events "
     "holdfast.core.fold holdfast.core.gauge holdfast.core.heard holdfast.core.jsontext holdfast.core.lines "
-    "holdfast.core.meter holdfast.core.seen holdfast.core.sizes holdfast.core.state "
+    "holdfast.core.meter holdfast.core.rewind holdfast.core.seen holdfast.core.sizes holdfast.core.state "
     "holdfast.core.transcript holdfast.disk holdfast.disk.files holdfast.disk.home "
     "holdfast.disk.sessions holdfast.disk.trail holdfast.disk.transcripts holdfast.engine "
     "holdfast.errors holdfast.hook"

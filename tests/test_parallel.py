@@ -77,7 +77,10 @@ def test_without_its_lock_it_would_lose_calls(tmp_path):
         home = tmp_path / f"home{attempt}"
         payloads = [event("PostToolUse", tool_use_id=f"t{n}") for n in range(AT_ONCE)]
         finish([start_hook(payload, home, package=package) for payload in payloads])
-        if state(home)["heard"]["calls"] < AT_ONCE - late(home):
+        try:
+            if state(home)["heard"]["calls"] < AT_ONCE - late(home):
+                return
+        except ValueError:  # torn by two writers: worse than lost
             return
     pytest.fail("hooks without a lock lost nothing in ten attempts")
 

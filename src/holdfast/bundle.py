@@ -13,9 +13,9 @@ from _imp import source_hash
 
 #: In an order in which each needs only those before it. A test compares this with what a hook loads.
 HOT = (
-    "__init__ errors clock core/__init__ core/jsontext core/events core/sizes core/transcript core/meter "
-    "core/seen core/fold core/heard core/state core/gauge core/lines disk/__init__ disk/home disk/files "
-    "disk/trail disk/sessions disk/transcripts app engine hook"
+    "__init__ errors clock core/__init__ core/jsontext core/events core/sizes core/transcript "
+    "core/meter core/seen core/rewind core/fold core/heard core/state core/gauge core/lines "
+    "disk/__init__ disk/home disk/files disk/trail disk/sessions disk/transcripts app engine hook"
 ).split()
 
 
@@ -31,11 +31,19 @@ def build(package: str) -> None:
             data = marshal.dumps(_compiled(package))
             file.write(source_hash(0, data) + data)
         posix.rename(temporary, path(package))
+        _tidy(f"{package}/__pycache__")
     except OSError:
         pass
     finally:
         if posix.access(temporary, posix.F_OK):
             posix.unlink(temporary)
+
+
+def _tidy(folder: str) -> None:
+    """What builders that were killed left behind. One that is still at work begins again next time."""
+    for name in posix.listdir(folder):
+        if name.startswith("hot.") and name.endswith(".tmp"):
+            posix.unlink(f"{folder}/{name}")
 
 
 def _compiled(package: str) -> list:

@@ -8,9 +8,10 @@ import time
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
-from holdfast.core.events import Event, text
+from holdfast.core.events import Event
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import STATUSLINE
+from holdfast.core.jsontext import text
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
 from holdfast.errors import BadInput
@@ -25,8 +26,11 @@ _MOST_AT = {
     "PreCompact": (64 << 20, 1.0),
     "SessionEnd": (32 << 20, 0.6),
 }
-#: The newest lines reach the file up to a tenth of a second after PreCompact.
+#: After these nothing else may come that would read what is still being written.
+_LAST_CHANCES = ("PreCompact", "Stop", "SubagentStop")
+#: The newest lines reach the file up to a tenth of a second after the hook.
 _SETTLE_S, _SETTLE_STEP_S, _SETTLE_MOST = 0.25, 0.02, (2 << 20, 0.1)
+_SETTLED = 4
 
 
 class Reply:
@@ -49,7 +53,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
         if trouble != state.heard.trouble:  # said once, not with every event
             state.heard.trouble = trouble
             trail.note(home, "degraded.session", session=event.session, agent=event.agent, what=trouble)
-        if event.name == "SessionStart" or not state.heard.events:
+        if _begins(event) or not state.heard.events:
             _ask_client(state, event, app)
         state.overlay(event)
         reading = measure(state, state.seen.offset, app.window)
@@ -84,26 +88,33 @@ def _read(state: State, event: Event) -> str:
         return ""
     limits = _MOST_AT.get(event.name, _MOST)
     try:
-        transcripts.catch_up(state, path, *limits)
-        if event.name == "PreCompact":
-            _settle(state, path)
+        why = transcripts.catch_up(state, path, *limits)
+        if event.name in _LAST_CHANCES:
+            _wait_for_tail(state, path)
     except (OSError, ValueError, BadInput) as problem:  # ValueError: a NUL in the path
         return f"the transcript cannot be read: {type(problem).__name__}"
-    return ""
+    return "the transcript is gone" if why == "missing" else ""
 
 
-def _settle(state: State, path: str) -> None:
+def _wait_for_tail(state: State, path: str) -> None:
     """Read on until the file has stopped growing and holds every result that was told, never long."""
     still, until = 0, elapsed() + _SETTLE_S
-    while elapsed() < until and (still < 2 or state.heard.pending):
+    while elapsed() < until and (still < _SETTLED or state.heard.pending):
         time.sleep(_SETTLE_STEP_S)
         before = state.seen.offset
         transcripts.catch_up(state, path, *_SETTLE_MOST)
         still = still + 1 if state.seen.offset == before else 0
 
 
+def _begins(event: Event) -> bool:
+    """Whether the client has just read its settings: it does not when it only compacts."""
+    return event.name == "SessionStart" and event.data.get("source") != "compact"
+
+
 def _ask_client(state: State, event: Event, app: Holdfast) -> None:
     from holdfast.disk import client  # once per session: not worth loading on every tool call
 
-    model = text(event.data, "model") or state.seen.meter.model
-    state.heard.client = client.settings(app.environ, app.client_dir, event.cwd, model)
+    found = client.settings(app.environ, app.client_dir, event.cwd)
+    known = {name: value for name, value in state.heard.client.items() if name != "since"}
+    if found != known:  # where it compacted before says nothing any more
+        state.heard.client = {**found, "since": state.seen.compacted}

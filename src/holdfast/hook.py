@@ -41,14 +41,24 @@ def main() -> None:
         payload, size = _read_stdin()
         event = from_hook(payload, now(), size, STATUSLINE if sys.argv[1:] == ["statusline"] else "")
         _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
-        reply = engine.handle(event, app)
-        if reply.stdout:
-            posix.write(1, reply.stdout.encode())
+        if not _stands_down(app, event):
+            reply = engine.handle(event, app)
+            if reply.stdout:
+                posix.write(1, reply.stdout.encode())
     except Exception as problem:
         _note(app, event, problem)
     finally:
         # Leaving the interpreter's own teardown out saves a tenth of the whole hook.
         posix._exit(0)
+
+
+def _stands_down(app: Holdfast, event: Event) -> bool:
+    """The plugin's hooks leave the event to those in the client's settings, where there are any."""
+    if sys.argv[1:] != ["plugin"]:
+        return False
+    from holdfast.disk import wiring
+
+    return wiring.covers(app.home, event.cwd)
 
 
 def _watchdog(seconds: float) -> None:

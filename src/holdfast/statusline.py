@@ -10,11 +10,11 @@ import posix
 from holdfast.app import Holdfast
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
-from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.core.jsontext import dump
 from holdfast.core.ladder import BELOW, level
 from holdfast.core.state import State
-from holdfast.disk import files
-from holdfast.errors import BadInput, Late
+from holdfast.disk.wiring import MARK, wirings
+from holdfast.errors import Late
 
 _BAR = 10
 _GREEN, _YELLOW, _RED, _DIM, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"
@@ -117,14 +117,9 @@ def _give(fd: int, payload: bytes) -> None:
 
 def _former(app: Holdfast) -> str:
     """The command `holdfast install` found in our place, from its record."""
-    try:
-        record = load(files.read(app.home.root + "/install.json", 1 << 20).decode("utf-8", "replace"))
-    except (OSError, BadInput, *UNREADABLE):
-        return ""
-    wirings = record.get("wirings") if type(record) is dict else None
-    for wiring in wirings if type(wirings) is list else ():
-        earlier = wiring.get("statusline_before") if type(wiring) is dict else None
+    for wiring in wirings(app.home):
+        earlier = wiring.get("statusline_before")
         command = earlier.get("command") if type(earlier) is dict else None
-        if type(command) is str and "/holdfast/launch.py" not in command:  # never ourselves
+        if type(command) is str and MARK not in command:  # never ourselves
             return command
     return ""

@@ -72,6 +72,7 @@ def test_help_is_made_from_the_registry(words: list[str]) -> None:
     ("words", "code", "says"),
     [
         (["usage", "--transcript", "/no/such.jsonl"], 3, "does not exist"),
+        (["usage", "--transcript", ""], 3, "does not exist"),
         (["usage", "--transcript", "/"], 2, "is a directory"),
         (["usage", "--transcript", "/dev/null"], 2, "not a regular file"),
         (["usage", "--session", "../../etc"], 2, "cannot be a session"),
@@ -108,6 +109,68 @@ def test_a_wrong_window_in_the_environment_is_named(transcript: Path) -> None:
     assert (done.returncode, "HOLDFAST_WINDOW is 'lots'" in done.stderr) == (2, True)
     done = run("usage", "--transcript", str(transcript), "--json", HOLDFAST_WINDOW="150000")
     assert json.loads(done.stdout)["max"] == 150_000
+
+
+@pytest.mark.parametrize("cwd", ["/app/[slug]/x", "/[/b]/x", "/[red]"])
+def test_a_folder_may_have_any_name(tmp_path: Path, cwd: str) -> None:
+    folder = tmp_path / "projects/p"
+    folder.mkdir(parents=True)
+    script = Script()
+    script.line("user", message={"content": "x"}, cwd=cwd)
+    script.answer(context=50_000)
+    script.lines = [line.replace(b"/home/mira/tidegate", cwd.encode()) for line in script.lines]
+    (folder / "s1.jsonl").write_bytes(script.bytes())
+    done = run("sessions", CLAUDE_CONFIG_DIR=str(tmp_path))
+    assert (done.returncode, cwd in done.stdout) == (0, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"HOME": "foo", "CLAUDE_CONFIG_DIR": ""},
+        {"HOME": "", "CLAUDE_CONFIG_DIR": ""},
+        {"HOLDFAST_HOME": "/dev/null"},
+        {"PYTHONIOENCODING": "ascii"},
+    ],
+)
+@pytest.mark.parametrize("words", [["status"], ["sessions"], ["usage", "--session", "s1"]])
+def test_an_odd_environment_is_answered_in_a_sentence(words: list[str], environ: dict[str, str]) -> None:
+    done = run(*words, **environ)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 1, 3)
+
+
+def test_files_that_cannot_be_read_are_named_by_status(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "sessions").mkdir(parents=True)
+    (home / "sessions/stray").write_text("not a folder")
+    done = run("status", HOLDFAST_HOME=str(home))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "sessions/stray" in done.stdout
+
+
+def test_a_damaged_state_does_not_hide_the_transcript(transcript: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "home/sessions/s1"
+    folder.mkdir(parents=True)
+    (folder / "state.json").write_text("{}")
+    projects = tmp_path / "projects/p"
+    projects.mkdir(parents=True)
+    (projects / "s1.jsonl").write_bytes(transcript.read_bytes())
+    environ = {"HOLDFAST_HOME": str(tmp_path / "home"), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    for words in (["--session", "s1"], [], ["--transcript", str(transcript)]):
+        done = run("usage", *words, "--json", **environ)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["used"] == 120_400
+
+
+def test_a_subagents_own_transcript_can_be_measured(tmp_path: Path) -> None:
+    script = Script()
+    script.answer(context=33_000)
+    own = {"isSidechain": True, "agentId": "a7"}
+    path = tmp_path / "agent-a7.jsonl"
+    path.write_bytes(b"".join(json.dumps(json.loads(line) | own).encode() + b"\n" for line in script.lines))
+    done = run("usage", "--transcript", str(path), "--json")
+    assert json.loads(done.stdout)["context"] == 33_000
 
 
 def test_only_the_operation_asked_for_is_imported() -> None:

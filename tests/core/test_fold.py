@@ -129,7 +129,7 @@ def test_files_are_counted_once_per_spelling_with_the_hunk_of_each_edit() -> Non
         str(fingerprint("C:/src/app.py")): [1, 1, 0],
         str(fingerprint("/home/mira/new.py")): [0, 0, 1],
     }
-    assert [edit[3:] for edit in seen.edits] == [[9, 4, 2], [0, 0, 0]]
+    assert [edit[5:] for edit in seen.edits] == [[9, 4, 2], [0, 0, 0]]
 
 
 def test_tasks_follow_their_ids_and_todos_their_states() -> None:

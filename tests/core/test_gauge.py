@@ -64,8 +64,10 @@ def test_window_and_threshold_are_those_of_the_client(model: str, window: int, c
         ({"percent": 70}, "claude-opus-4-6", 126_000, "model"),
         ({"percent": 99}, "claude-opus-4-6", 167_000, "model"),  # can only lower it
         ({"percent": 70}, "claude-sonnet-4-5", 200_000, "model"),  # nothing to lower
+        ({"model_windows": {"claude-opus-5-5": 200_000}}, "claude-opus-5-5", 167_000, "settings"),
+        ({"model_windows": {"claude-opus-5-5": 200_000}}, "claude-opus-4-7", 967_000, "model"),
         ({"no_1m": True}, "claude-opus-5-5", 167_000, "environment"),
-        ({"compaction_off": True}, "claude-opus-4-6", 200_000, "model"),
+        ({"compaction_off": True}, "claude-opus-4-6", 177_000, "model"),
     ],
 )
 def test_the_clients_settings_move_the_threshold(
@@ -95,7 +97,7 @@ def test_window_sources_have_their_order() -> None:
     assert (measure(state).window, measure(state).window_source) == (1_000_000, "usage")
     state.heard.model = "claude-opus-4-6[1m]"
     assert measure(state).window_source == "model id"
-    state.heard.window = 500_000
+    state.heard.window, state.heard.window_of = 500_000, "claude-opus-4-6"
     assert (measure(state).window, measure(state).window_source) == (500_000, "statusline")
     assert (measure(state, window=300_000).window, measure(state, window=300_000).window_source) == (
         300_000,
@@ -113,6 +115,38 @@ def test_a_compaction_teaches_where_the_client_compacts() -> None:
     script.boundary("manual", 90_000)
     script.answer(context=30_000)
     assert measure(state_of(script)).capacity == 167_009
+
+
+def test_what_another_model_did_says_nothing_of_this_one() -> None:
+    script = Script(model="claude-opus-5-5")
+    script.answer(context=500_000)
+    script.boundary("auto", 600_000)
+    script.model = "claude-sonnet-4-6"
+    script.answer(context=30_000)
+    reading = measure(state_of(script))
+    assert (reading.window, reading.capacity, reading.window_source) == (200_000, 167_000, "model")
+
+
+def test_a_model_that_was_switched_to_counts_before_it_has_answered() -> None:
+    script = Script(model="claude-opus-4-6")
+    script.answer(context=165_000)
+    state = state_of(script, model="claude-opus-4-6[1m]")
+    assert measure(state).window == 1_000_000
+    state.overlay(event("PostModelSwitch", from_model="claude-opus-4-6[1m]", to_model="claude-opus-4-6"))
+    assert measure(state).fill > 98
+    state.overlay(event("PostModelSwitch", from_model="x", to_model="claude-opus-5-5"))
+    assert measure(state).window == 1_000_000
+    script.answer(context=166_000)
+    state.seen = folded(script.lines)
+    assert measure(state).model == "claude-opus-4-6"  # it answered after all
+
+
+def test_after_a_restart_with_other_settings_an_old_compaction_teaches_nothing() -> None:
+    script = Script(model="claude-opus-5-5")
+    script.boundary("auto", 67_009)
+    script.answer(context=30_000)
+    client = {"auto_window": 500_000, "auto_window_from": "settings", "since": 1}
+    assert measure(state_of(script, client=client)).capacity == 467_000
 
 
 def test_context_is_the_clients_own_count_and_the_rest_stands_beside_it() -> None:
@@ -201,6 +235,50 @@ def test_a_prompt_waits_to_be_read_only_until_it_is_answered() -> None:
     state.seen = folded(script.lines)
     state.settle()
     assert measure(state).used == 44_500
+
+
+def test_what_a_later_response_was_sent_is_no_longer_pending() -> None:
+    """The result may never be read: the client was killed, or its line could not be parsed."""
+    script = Script()
+    script.answer(context=42_000, output=500)
+    state = state_of(script)
+    state.overlay(event("PostToolUse", tool_name="Bash", tool_use_id="lost", tool_response="x" * 90_000))
+    for context in (50_000, 60_000):
+        script.answer(context=context, output=4)
+    state.seen = folded(script.lines)
+    state.settle()
+    assert measure(state).used == 60_004
+
+
+def test_what_a_killed_client_did_not_write_is_not_waited_for_after_a_restart() -> None:
+    state = state_of(Script())
+    state.overlay(event("PostToolUse", tool_name="Bash", tool_use_id="lost", tool_response="x" * 90_000))
+    state.overlay(event("SessionStart", source="resume"))
+    assert state.heard.pending == {}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"type": "image", "file": {"base64": "A" * 660_000, "type": "image/png"}},
+        [{"type": "image", "data": "A" * 660_000, "mimeType": "image/png"}],
+        {"file": {"filePath": "/a.png"}, "base64": "A" * 660_000},
+    ],
+)
+def test_an_image_is_an_image_on_stdin_too(response: object) -> None:
+    script = Script()
+    script.answer(context=50_000)
+    state = state_of(script)
+    state.overlay(event("PostToolUse", tool_name="Read", tool_use_id="t", tool_response=response))
+    assert measure(state).estimated == 1515
+
+
+def test_no_result_counts_for_more_than_the_client_shows() -> None:
+    script = Script()
+    script.answer(context=50_000)
+    state = state_of(script)
+    state.overlay(event("PostToolUse", tool_name="x", tool_use_id="t", tool_response="y" * 9_000_000))
+    assert measure(state).estimated == 120_000 / 3 + 15
 
 
 def test_usage_resets_when_the_compaction_is_heard_of_before_the_file_shows_it() -> None:

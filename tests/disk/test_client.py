@@ -45,8 +45,23 @@ AUTO = {"autoCompactWindow": 150_000}
                 "user": AUTO,
             },
             {},
-            {"auto_window": 250_000, "auto_window_from": "settings"},
+            {
+                "auto_window": 150_000,
+                "auto_window_from": "settings",
+                "model_windows": {"claude-opus-5-5": 250_000},
+            },
         ),
+        (
+            {},
+            {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "150k", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "70.5"},
+            {"auto_window": 150_000, "auto_window_from": "environment", "percent": 70.5},
+        ),
+        (
+            {},
+            {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "50000"},
+            {"auto_window": 100_000, "auto_window_from": "environment"},
+        ),
+        ({}, {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "0"}, {}),
         (
             {"user": AUTO},
             {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
@@ -66,4 +81,4 @@ def test_settings_are_found_where_the_client_looks(
     tmp_path: Path, layers: dict, environ: dict, expected: dict
 ) -> None:
     client, cwd = written(tmp_path, **layers)
-    assert settings(environ, client, cwd, "claude-opus-5-5") == expected
+    assert settings(environ, client, cwd) == expected

@@ -493,6 +493,29 @@ def test_the_hundredth_rewind_costs_no_more_than_the_second(tmp_path):
     assert (state.seen.prompted, state.seen.turns) == (2, 2)
 
 
+@pytest.mark.parametrize(("rewinds", "most", "calls"), [(400, ALL, 1), (20, 60_000, 100)])
+def test_any_number_of_rewinds_is_read_to_the_end(tmp_path, rewinds, most, calls):
+    """Each apart from the others, more than a state keeps: reading must end, and be right."""
+    talk, clean = Talk(), []
+    every = []
+    for number in range(rewinds):
+        parent = talk.parent
+        every.append(talk.prompt(f"wrong {number}") + talk.turn())
+        talk.parent = parent
+        right = talk.prompt(f"right {number}") + talk.turn()
+        every.append(right)
+        clean.append(right)
+    path, state = write(tmp_path / "t", *every), State("s1")
+    for _ in range(calls):
+        left = catch_up(state, str(path), most)
+        if not left:
+            break
+    assert not left
+    wanted = read(write(tmp_path / "clean", *clean)).seen
+    assert (state.seen.turns, state.seen.prompted) == (wanted.turns, wanted.prompted)
+    assert state.seen.prompted == rewinds
+
+
 def test_sessions_joined_end_to_end_are_no_rewind(tmp_path):
     parts = [t.prompt("begin") + t.turn() for t in map(Talk, ("s1", "s2", "s3"))]
     state = read(write(tmp_path / "t", *parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import io
 import json as json_module
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +18,9 @@ from holdfast.ops.registry import Operation, everything
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our characters gets others
     try:
         return _run(words)
     except HoldfastError as problem:
@@ -25,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `holdfast sessions | head`
         sys.stderr.close()
         return 0
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        print(f"holdfast: {where}{problem.strerror}; see `holdfast status`", file=sys.stderr)  # noqa: T201
+        return 1
 
 
 def _run(words: list[str]) -> int:

@@ -27,9 +27,10 @@ _SOURCES = {
 
 
 def show(value: object) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:  # a pipe has no width: let nothing be cut
-        console = Console(highlight=False, width=200)
+    # No markup: a folder may be called [slug]. A pipe has no width: let nothing be cut.
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, emoji=False, width=200)
     console.print(_render(value))
 
 

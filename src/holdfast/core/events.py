@@ -4,7 +4,7 @@ The payload may be anything: empty, not JSON, a hundred megabytes, of the wrong 
 an event is a session id; everything else is optional and falls back to nothing.
 """
 
-from holdfast.core.jsontext import UNREADABLE, load, scan
+from holdfast.core.jsontext import UNREADABLE, load, scan, text
 from holdfast.errors import BadInput
 
 _LONGEST_FIELD = 1 << 15
@@ -28,11 +28,6 @@ class Event:
         self.agent_type = text(data, "agent_type")
         self.cwd = text(data, "cwd")
         self.transcript = text(data, "transcript_path")
-
-
-def text(data: dict, key: str) -> str:
-    value = data.get(key)
-    return value if type(value) is str else ""
 
 
 def from_hook(payload: bytes, at: int, size: int, name: str = "") -> Event:

@@ -4,7 +4,8 @@ Folding changes `seen` in place (a session has a hundred thousand entries) but d
 no clock, no files. Every rule of what counts as what is here.
 """
 
-from holdfast.core.seen import MOST, Seen, fingerprint, tally
+from holdfast.core.rewind import branch, joined
+from holdfast.core.seen import MOST, Seen, counter, fingerprint, tally
 from holdfast.core.transcript import Entry, count, normal_path
 
 _RUNNERS = frozenset(
@@ -13,9 +14,6 @@ _RUNNERS = frozenset(
 _BUILDERS = frozenset(
     "npm yarn pnpm bun deno go cargo make mvn gradle gradlew dotnet mix rake just bazel swift run".split()
 )
-_READS = ("Read", "NotebookRead")
-_EDITS = ("Edit", "MultiEdit", "NotebookEdit")
-_AGENTS = ("Agent", "Task")
 _DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
 _ANSWERING = ("answer", "result", "boundary", "micro")
 _LONGEST_NAME, _LONGEST_ID = 1024, 64
@@ -49,6 +47,8 @@ def fold(seen: Seen, entry: Entry) -> int:
         _results(seen, entry)
     elif kind == "prompt" or kind == "note":
         return _prompt(seen, entry)
+    elif kind == "queued":
+        _typed(seen, entry, 0)
     elif kind == "attachment" or kind == "summary":
         seen.meter.add(entry)
     elif kind == "boundary":
@@ -68,15 +68,20 @@ def _keep(seen: Seen, name: str, item: object) -> None:
 
 
 def _prompt(seen: Seen, entry: Entry) -> int:
-    # Without a parent a prompt begins the session it names: files joined end to end have several.
-    parent = fingerprint(entry.parent or entry.session or str(entry.offset))
+    parent = branch(entry)
     if not _retyped(seen, parent, entry.offset) and entry.offset not in (end for _, end in seen.dead):
         for known, offset, _, _ in reversed(seen.prompts):
             if known == parent:
                 return int(offset)
     seen.unanswered.append((parent, entry.offset, _before(seen)))
+    _typed(seen, entry, parent)
+    return NOWHERE
+
+
+def _typed(seen: Seen, entry: Entry, parent: int) -> None:
+    """A prompt, or another line of the user's side. One that was queued has no place to go back to."""
     seen.prompted += 1
-    typed = entry.kind == "prompt"
+    typed = entry.kind != "note"
     _keep(seen, "prompts", [parent, entry.offset, entry.length, 1 if typed else 0])
     if typed:
         seen.typed += 1
@@ -84,18 +89,6 @@ def _prompt(seen: Seen, entry: Entry) -> int:
     if entry.denied:
         _keep(seen, "rejections", [entry.offset, entry.length])
     seen.meter.add(entry)
-    return NOWHERE
-
-
-def abandon(seen: Seen, start: int, end: int) -> None:
-    """Mark a part as no longer in the session, so that nobody who reads the file again folds it."""
-    ranges: list = []
-    for dead in sorted([*seen.dead, [start, end]]):
-        if ranges and dead[0] <= ranges[-1][1]:
-            ranges[-1] = [ranges[-1][0], max(dead[1], ranges[-1][1])]
-        else:
-            ranges.append(dead)
-    seen.dead = ranges[-MOST["dead"] :]
 
 
 def _before(seen: Seen) -> tuple:
@@ -114,7 +107,7 @@ def _retyped(seen: Seen, parent: int, here: int) -> bool:
             seen.prompts = [p for p in seen.prompts if p[1] < offset]
             seen.rejections = [r for r in seen.rejections if r[0] < offset]
             seen.unanswered = [u for u in seen.unanswered if u[1] < offset]
-            abandon(seen, offset, here)
+            seen.dead = joined(seen.dead, offset, here)
             return True
     return False
 
@@ -150,14 +143,8 @@ def _use(seen: Seen, entry: Entry, call: str, tool: str, given: dict) -> None:
         path = given.get("file_path") or given.get("notebook_path")
         if type(path) is str:
             what = fingerprint(normal_path(path))
-    if tool in _READS:
-        seen.reads += 1
-    elif tool in _EDITS or tool == "Write":
-        seen.edited += 1
-    elif tool in _AGENTS:
-        seen.subagents += 1
-    else:
-        seen.tools_used += 1
+    counted = counter(tool)
+    setattr(seen, counted, getattr(seen, counted) + 1)
     if call:
         seen.open[call[:_LONGEST_ID]] = [tool[:64], what, entry.offset, entry.length, is_test]
         if len(seen.open) > _MOST_OPEN:
@@ -197,12 +184,12 @@ def _results(seen: Seen, entry: Entry) -> None:
         if tool == "Bash":
             status = _exit_status(failed, error)
             _keep(seen, "commands", [what, offset, length, entry.offset, entry.length, status, is_test])
-        elif tool in _AGENTS:
+        elif counter(tool) == "subagents":
             _agent(seen, entry, call, offset, length, result)
         elif tool == "TaskCreate" and type(result) is dict and type(result.get("task")) is dict:
             _task(seen, entry, result["task"].get("id"), "pending", (offset, length))
         elif what and not failed:
-            _file(seen, tool, what, offset, length, result)
+            _file(seen, tool, what, (offset, length, entry.offset, entry.length), result)
 
 
 def _outcome(seen: Seen, entry: Entry, what: int, failed: bool) -> None:
@@ -224,14 +211,14 @@ def _exit_status(failed: bool, error: str) -> int:
     return int(digits) if digits.isdecimal() and digits.isascii() else -1
 
 
-def _file(seen: Seen, tool: str, what: int, offset: int, length: int, result: object) -> None:
+def _file(seen: Seen, tool: str, what: int, places: tuple, result: object) -> None:
     key = str(what)
     row = seen.files.pop(key, None) or [0, 0, 0, 0, 0]
-    row[3], row[4] = offset, length
+    row[3:] = places[:2]
     seen.files[key] = row  # newest last
     if len(seen.files) > _MOST_FILES:
         del seen.files[next(iter(seen.files))]
-    if tool in _READS:
+    if counter(tool) == "reads":
         row[0] += 1
         return
     row[2 if tool == "Write" else 1] += 1
@@ -240,7 +227,7 @@ def _file(seen: Seen, tool: str, what: int, offset: int, length: int, result: ob
     if type(patch) is list and patch and type(patch[0]) is dict:
         line, lines = count(patch[0].get("newStart")), count(patch[0].get("newLines"))
         hunks = len(patch)
-    _keep(seen, "edits", [what, offset, length, line, lines, hunks])
+    _keep(seen, "edits", [what, *places, line, lines, hunks])
 
 
 def _agent(seen: Seen, entry: Entry, call: str, offset: int, length: int, result: object) -> None:
@@ -279,7 +266,14 @@ def _compaction(seen: Seen, entry: Entry) -> None:
     _keep(
         seen,
         "compactions",
-        [seen.last_at, entry.trigger[:16], entry.pre_tokens, entry.post_tokens, entry.offset],
+        [
+            seen.last_at,
+            entry.trigger[:16],
+            entry.pre_tokens,
+            entry.post_tokens,
+            entry.offset,
+            seen.meter.model,
+        ],
     )
     seen.messages = seen.reads = seen.edited = seen.tools_used = seen.subagents = 0
     seen.meter.compact(entry.kept)

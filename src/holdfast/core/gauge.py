@@ -11,12 +11,16 @@ SMALL, LARGE = 200_000, 1_000_000
 #: The client keeps room for an answer and a margin before it compacts. Older ones kept more.
 _ANSWER, _ANSWER_OLD, _OLD_CLIENT = 20_000, 32_000, (2, 1, 25)
 _MARGIN = 13_000
+#: Without compaction the client refuses to go on this much before the room for an answer.
+_LAST_ROOM = 3_000
 #: part of a model's id -> (window, whether the client compacts before the API refuses)
 _MODELS = (
     ("claude-3", SMALL, False),
     ("opus-4-1", SMALL, False),
     ("opus-4-2", SMALL, False),
+    ("opus-4@", SMALL, False),
     ("sonnet-4-2", SMALL, False),
+    ("sonnet-4@", SMALL, False),
     ("haiku-4-5", SMALL, False),
     ("sonnet-4-5", SMALL, False),
     ("opus-4-5", SMALL, False),
@@ -80,11 +84,25 @@ class Reading:
 
 def measure(state: State, size: int = 0, window: int = 0) -> Reading:
     """`size` is the transcript's length in bytes, `window` the user's own setting (0: none)."""
-    model = state.seen.meter.model or state.heard.model
+    model = _model(state)
     room, source = _window(state, model, window)
     capacity, source = _capacity(state, model, room, source)
     context, output, estimated, how = _used(state, size, room)
     return Reading(context, output, estimated, how, room, capacity, source, model)
+
+
+def _model(state: State) -> str:
+    """The transcript names the model of each response, but not whether it has the large window; what
+    was told names it as it was asked for. They may speak of different models, then the newer counts."""
+    said, told = state.seen.meter.model, state.heard.model
+    if not said or _same(told, said) or (told and state.heard.model_at >= state.seen.turns):
+        return told or said
+    return said
+
+
+def _same(one: str, other: str) -> bool:
+    one, other = one.removesuffix("[1m]"), other.removesuffix("[1m]")
+    return bool(one and other) and (one.startswith(other) or other.startswith(one))
 
 
 def _used(state: State, size: int, window: int) -> tuple[float, float, float, str]:
@@ -117,9 +135,9 @@ def _used(state: State, size: int, window: int) -> tuple[float, float, float, st
 def _window(state: State, model: str, own: int) -> tuple[int, str]:
     if own:
         return own, "config"
-    if state.heard.window:
+    if state.heard.window and _same(state.heard.window_of, model):
         return state.heard.window, "statusline"
-    if "[1m]" in model or "[1m]" in state.heard.model:
+    if "[1m]" in model:
         return LARGE, "model id"
     known = _known(model)
     window, source = (known[1], "model") if known else (LARGE, "model" if model else "unknown")
@@ -136,22 +154,37 @@ def _known(model: str) -> tuple | None:
 
 def _capacity(state: State, model: str, window: int, source: str) -> tuple[int, str]:
     client = state.heard.client
-    if client.get("compaction_off"):
-        return window, source
+    if client.get("compaction_off"):  # nothing is compacted, and short of the window nothing is sent
+        return max(window // 2, window - _ANSWER - _LAST_ROOM), source
     version = _version(state.seen.version)
     answer = _ANSWER_OLD if version and version < _OLD_CLIENT else _ANSWER
-    auto = client.get("auto_window", 0)
+    own = client.get("model_windows", {}).get(model.removesuffix("[1m]"), 0)
+    auto = own if client.get("auto_window_from") != "environment" and own else client.get("auto_window", 0)
     if auto:
-        capacity, source = _threshold(min(auto, window), answer, client), client["auto_window_from"]
+        source = client.get("auto_window_from", "settings")
+        capacity = _threshold(min(auto, window), answer, client)
     elif _ahead(model, window, version):
         capacity = _threshold(window, answer, client)
     else:
         capacity = window
-    # What a compaction showed counts for this model and window only as long as it was automatic.
-    taught = next((c[2] for c in reversed(state.seen.compactions) if c[1] == "auto"), 0)
+    taught = _taught(state, model)
     if 0 < taught < capacity * _TAUGHT and source != "config":
         return taught, "compactions"
     return capacity, source
+
+
+def _taught(state: State, model: str) -> int:
+    """Where the client last compacted by itself, this model and under the settings it has now."""
+    compactions = state.seen.compactions
+    since = state.heard.client.get("since", 0)
+    number = state.seen.compacted
+    for row in reversed(compactions):
+        if number <= since:
+            break
+        if row[1] == "auto" and _same(row[5], model):
+            return int(row[2])
+        number -= 1
+    return 0
 
 
 def _ahead(model: str, window: int, version: tuple) -> bool:
@@ -169,8 +202,8 @@ def _threshold(window: int, answer: int, client: dict) -> int:
     threshold = effective - _MARGIN
     percent = client.get("percent", 0)
     if percent:  # can only lower it
-        threshold = min(effective * percent // 100, threshold)
-    return max(1, threshold)
+        threshold = min(int(effective * percent / 100), threshold)
+    return max(window // 2, threshold)  # of a window too small to have room for an answer, half
 
 
 def _version(text: str) -> tuple:

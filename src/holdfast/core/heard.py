@@ -6,15 +6,20 @@ truth: what stdin says is laid over it until the file has caught up, never added
 """
 
 from holdfast.core import sizes
-from holdfast.core.events import Event, text
-from holdfast.core.seen import fingerprint, tally
+from holdfast.core.events import Event
+from holdfast.core.jsontext import text
+from holdfast.core.seen import counter, fingerprint, tally
 from holdfast.core.transcript import count, usage
 
+#: The client shows the model no more of one result than this.
+_LARGEST_RESULT = 120_000
+#: Stands for the turns read so far, which `State` knows.
+_NOW = -1
 _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
-    "subagents compacting awaits told window first_at last_at model cwd transcript ended trouble events "
-    "tools tasks pending client"
+    "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
+    "ended trouble events tools tasks pending client"
 ).split()
 #: The client's statusline is no hook, but tells us as much as one.
 STATUSLINE = "StatusLine"
@@ -30,9 +35,10 @@ class Heard:
     messages = reads = edited = tools_used = subagents = 0
     # The number of the compaction that PreCompact announced; 0: none.
     compacting = 0
-    window = 0  # as the statusline reported it
+    window = 0  # as the statusline reported it, for the model `window_of`
+    model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
-    model = cwd = transcript = ended = ""
+    model = window_of = cwd = transcript = ended = ""
     trouble = ""  # what keeps the hooks of this session from doing all they should
 
     def __init__(self) -> None:
@@ -69,11 +75,11 @@ def hear(heard: Heard, event: Event) -> None:
     heard.cwd = event.cwd[:4096] or heard.cwd
     heard.transcript = event.transcript[:4096] or heard.transcript
     heard.cut += event.cut
-    model = event.data.get("model")
+    model = event.data.get("to_model" if event.name == "PostModelSwitch" else "model")
     if type(model) is dict:  # the statusline's shape
         model = model.get("id")
     if type(model) is str and model:
-        heard.model = model[:128]
+        heard.model, heard.model_at = model[:128], _NOW
     _WHAT.get(event.name, _nothing)(heard, event)
 
 
@@ -86,7 +92,9 @@ def _statusline(heard: Heard, event: Event) -> None:
     window = event.data.get("context_window")
     if type(window) is not dict:
         return
-    heard.window = count(window.get("context_window_size")) or heard.window
+    size = count(window.get("context_window_size"))
+    if size:
+        heard.window, heard.window_of = size, heard.model
     told = usage(window.get("current_usage"))
     if told:  # absent before the first response, zeros right after a compaction
         heard.told = [told.context, told.output]
@@ -94,6 +102,7 @@ def _statusline(heard: Heard, event: Event) -> None:
 
 def _start(heard: Heard, event: Event) -> None:
     heard.ended = ""
+    heard.pending = {}  # what a client that was killed did not write will not be written
     if event.data.get("source") == "compact":
         _forget(heard)
 
@@ -117,37 +126,32 @@ def _tool(heard: Heard, event: Event) -> None:
     if failed:
         heard.failures += 1
         row[1] += 1
-    result = sizes.leaves(data.get("error")) if failed else _response(data.get("tool_response"))
+    result, fixed = _response(data.get("error" if failed else "tool_response"))
     if event.cut:
-        result = float(event.size)  # too large to be read: its length is what is known
+        result = event.size  # too large to be read: its length is what is known
+    result = min(result, _LARGEST_RESULT)
     row[2] += int(result)
     # The call itself is in the transcript before its result is; only the result is pending.
     heard.units += given
     heard.tokens += sizes.PER_TOOL_USE
     call = text(data, "tool_use_id")
-    _weigh(heard, str(fingerprint(call)) if call else "", result, sizes.PER_ITEM)
-    _kind(heard, text(data, "tool_name"))
+    _weigh(heard, str(fingerprint(call)) if call else "", result, fixed + sizes.PER_ITEM)
+    counted = counter(text(data, "tool_name"))
+    setattr(heard, counted, getattr(heard, counted) + 1)
 
 
-def _kind(heard: Heard, tool: str) -> None:
-    if tool == "Read":
-        heard.reads += 1
-    elif tool in ("Edit", "MultiEdit", "NotebookEdit", "Write"):
-        heard.edited += 1
-    elif tool in ("Agent", "Task"):
-        heard.subagents += 1
-    else:
-        heard.tools_used += 1
-
-
-def _response(value: object) -> float:
-    """Units of a tool's structured response, as far as the model is shown them."""
+def _response(value: object) -> tuple[float, float]:
+    """(units, tokens) of a tool's structured response, as far as the model is shown it."""
+    if type(value) is list:
+        parts = [_response(part) for part in value[:256]]
+        return sum(part[0] for part in parts), sum(part[1] for part in parts)
     if type(value) is dict:
+        if value.get("type") in ("image", "document", "pdf") or "base64" in value:
+            return 0, sizes.IMAGE
         if "structuredPatch" in value or "originalFile" in value:
-            return 300  # a confirmation and a snippet, not the file
-        shown = [v for k, v in value.items() if k not in ("type", "filePath")]
-        return sizes.leaves(shown)
-    return sizes.leaves(value)
+            return 300, 0  # a confirmation and a snippet, not the file
+        return sizes.leaves([v for k, v in value.items() if k not in ("type", "filePath")]), 0
+    return sizes.leaves(value), 0
 
 
 def _batch(heard: Heard, event: Event) -> None:

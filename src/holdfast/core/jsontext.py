@@ -69,6 +69,12 @@ except (ImportError, AttributeError, TypeError):
     NATIVE = False
 
 
+def text(record: dict, key: str) -> str:
+    """A string, or nothing: whoever wrote the record may have put anything there."""
+    value = record.get(key)
+    return value if type(value) is str else ""
+
+
 def load(text: str) -> object:
     """The one value that is the whole of `text`; raises one of UNREADABLE otherwise."""
     text = text.strip("\ufeff \t\r\n")

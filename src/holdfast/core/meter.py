@@ -107,8 +107,9 @@ class Meter:
 
     def answer(self, entry: Entry) -> bool:
         """Whether it begins a new turn, and not another line of the last one."""
-        if entry.model:
+        if entry.model and entry.model != self.model:
             self.model = entry.model[:128]
+            self.highest = 0  # what another model held says nothing of this one's window
         message = entry.message[:64]
         begins = not message or message != self.message
         usage = entry.usage
@@ -168,7 +169,7 @@ class Meter:
         """A line of the user's side: prompt, result, attachment, summary."""
         if entry.kind == "attachment":
             self.attachments = self.writes_attachments = True
-        elif entry.kind == "prompt" and any(name in self.model for name in _DROPS_THINKING):
+        elif entry.kind in ("prompt", "queued") and any(name in self.model for name in _DROPS_THINKING):
             spent = self.thought_units / self.ratio() + self.thought_tokens
             self.drop += spent
             self.since_tokens -= spent

@@ -42,6 +42,23 @@ def fingerprint(text: str) -> int:
     return checksum(b"%d %s" % (len(text), text[:4096].encode("utf-8", "replace")))
 
 
+_COUNTED = {
+    "Read": "reads",
+    "NotebookRead": "reads",
+    "Edit": "edited",
+    "MultiEdit": "edited",
+    "NotebookEdit": "edited",
+    "Write": "edited",
+    "Agent": "subagents",
+    "Task": "subagents",
+}
+
+
+def counter(tool: str) -> str:
+    """The counter a tool's calls go to."""
+    return _COUNTED.get(tool, "tools_used")
+
+
 def tally(tools: dict, tool: str) -> list:
     """[calls, failures, units] of a tool. A name is an identifier or it is not kept."""
     name = tool if tool in tools or (len(tool) <= 64 and _is_identifier(tool)) else "other"
@@ -72,11 +89,11 @@ class Seen:
         self.identity: list = []  # what the file looked like: see disk.transcripts
         self.prompts: list = []  # [parent, offset, length, typed]
         self.said: list = []  # [offset, length]
-        self.edits: list = []  # [file, offset, length, line, lines, hunks]
+        self.edits: list = []  # [file, offset, length, result offset, length, line, lines, hunks]
         self.commands: list = []  # [command, offset, length, result offset, length, exit, is test]
         self.errors: list = []  # [what, offset, length, offset of the success that resolved it]
         self.agents: list = []  # [id, offset, length, result offset, length, status]
-        self.compactions: list = []  # [at, trigger, tokens before, after, offset]
+        self.compactions: list = []  # [at, trigger, tokens before, after, offset, model]
         self.rejections: list = []  # [offset, length]
         self.plans: list = []  # [offset, length]
         self.answered: list = []  # tool calls whose results have been folded

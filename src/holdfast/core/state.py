@@ -31,9 +31,12 @@ class State:
         """The event on stdin is newer than the file: remember what the file does not say yet."""
         heard, seen = self.heard, self.seen
         hear(heard, event)
-        if event.name == "UserPromptSubmit":
-            heard.pending[PROMPT][2:] = [seen.prompted, seen.turns]
-        elif event.name == STATUSLINE and len(heard.told) == 2:  # told just now
+        # What was told just now is stamped with what had been read by then.
+        if heard.model_at < 0:
+            heard.model_at = seen.turns
+        for waiting in heard.pending.values():
+            waiting[2:] = waiting[2:] or [seen.prompted, seen.turns]
+        if event.name == STATUSLINE and len(heard.told) == 2:
             heard.told += [seen.turns, seen.compacted]
         elif event.name == "PreCompact":
             heard.compacting = seen.compacted + 1
@@ -46,13 +49,15 @@ class State:
         self.settle()
 
     def settle(self) -> None:
-        """Forget what was pending and has by now been read."""
-        pending = self.heard.pending
-        for call in self.seen.answered:
+        """Forget what was pending and has by now been read, or was sent with a response that has."""
+        seen, pending = self.seen, self.heard.pending
+        for call in seen.answered:
             pending.pop(str(call), None)
-        prompt = pending.get(PROMPT)
-        if prompt and (self.seen.prompted > prompt[2] or self.seen.turns > prompt[3]):
-            del pending[PROMPT]
+        for what, (_, _, prompted, turns) in list(pending.items()):
+            # One response may have been on its way to the file when this was told; a second has it.
+            later = seen.turns - turns
+            if later > 1 or (what == PROMPT and (later or seen.prompted > prompted)):
+                del pending[what]
 
     @property
     def awaits_boundary(self) -> bool:

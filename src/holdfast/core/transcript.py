@@ -4,6 +4,7 @@ An entry keeps no text, only how large it is, where it stands and what it refers
 """
 
 from holdfast.core import sizes
+from holdfast.core.jsontext import text as _text
 
 #: No context is larger; a larger number in a file is damage, not usage.
 _MOST_TOKENS = 1 << 30
@@ -41,8 +42,8 @@ class Usage:
 class Entry:
     """One line that matters. Attributes a kind does not have keep these defaults.
 
-    kind: prompt (typed by a person) | note (any other user line) | result | summary | answer |
-    attachment | boundary (compaction) | micro (microcompaction) | system
+    kind: prompt (typed by a person) | queued (typed while the model worked) | note (any other user
+    line) | result | summary | answer | attachment | boundary (compaction) | micro | system
     """
 
     kind = "system"
@@ -95,11 +96,6 @@ _LABELS = (
     ("cwd", "cwd"),
     ("version", "version"),
 )
-
-
-def _text(record: dict, key: str) -> str:
-    value = record.get(key)
-    return value if type(value) is str else ""
 
 
 def count(value: object) -> int:
@@ -216,7 +212,7 @@ def _attachment(made: Entry, record: dict) -> bool:
     made.units, made.tokens = sizes.of_attachment(attachment)
     if attachment.get("type") == "queued_command" and attachment.get("commandMode") == "prompt":
         # Typed while the model was working: it reaches the model as an attachment.
-        made.kind = "prompt" if _is_typed(attachment, _opening(attachment.get("prompt"))) else "attachment"
+        made.kind = "queued" if _is_typed(attachment, _opening(attachment.get("prompt"))) else "attachment"
     return True
 
 

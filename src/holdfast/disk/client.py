@@ -12,23 +12,25 @@ from holdfast.errors import BadInput
 
 _LARGEST = 4 << 20
 _AUTO_RANGE = (100_000, 1_000_000)
+_MOST_MODELS = 16
 
 
-def settings(environ: dict[str, str], client_dir: str, cwd: str, model: str) -> dict:
-    """{auto_window, auto_window_from, percent, no_1m, compaction_off}, those that are set."""
+def settings(environ: dict[str, str], client_dir: str, cwd: str) -> dict:
+    """{auto_window, auto_window_from, model_windows, percent, no_1m, compaction_off}, those set."""
     found: dict = {}
     layers = [_layer(client_dir + "/settings.json")]
     if cwd:
         layers.append(_layer(cwd + "/.claude/settings.json"))
         layers.append(_layer(cwd + "/.claude/settings.local.json"))
     for layer in layers:
-        _take(found, layer, model)
-    auto = environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "")
-    if _is_number(auto):
-        found["auto_window"], found["auto_window_from"] = int(auto), "environment"
-    percent = environ.get("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "")
-    if _is_number(percent) and 0 < int(percent) <= 100:
-        found["percent"] = int(percent)
+        _take(found, layer)
+    auto = _number(environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", ""))
+    if auto > 0:  # seen: the client takes less than its least for its least
+        found["auto_window"] = int(min(max(auto, _AUTO_RANGE[0]), _AUTO_RANGE[1]))
+        found["auto_window_from"] = "environment"
+    percent = _number(environ.get("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", ""))
+    if 0 < percent <= 100:
+        found["percent"] = percent
     if _is_on(environ.get("CLAUDE_CODE_DISABLE_1M_CONTEXT")):
         found["no_1m"] = True
     if _is_on(environ.get("DISABLE_AUTO_COMPACT")) or _is_on(environ.get("DISABLE_COMPACT")):
@@ -46,23 +48,35 @@ def _layer(path: str) -> dict:
     return value if type(value) is dict else {}
 
 
-def _take(found: dict, layer: dict, model: str) -> None:
-    auto = layer.get("autoCompactWindow")
-    of_models = layer.get("modelSettings")
-    if type(of_models) is dict:
-        of_model = of_models.get(model)
-        if type(of_model) is dict and "autoCompactWindow" in of_model:
-            auto = of_model["autoCompactWindow"]
-    if type(auto) is int and _AUTO_RANGE[0] <= auto <= _AUTO_RANGE[1]:
+def _take(found: dict, layer: dict) -> None:
+    auto = _auto_window(layer)
+    if auto:
         found["auto_window"], found["auto_window_from"] = auto, "settings"
+    of_models = layer.get("modelSettings")
+    for model, of_model in of_models.items() if type(of_models) is dict else ():
+        windows = found.setdefault("model_windows", {})
+        auto = _auto_window(of_model)
+        if auto and len(windows) < _MOST_MODELS:
+            windows[model[:128]] = auto
     if layer.get("autoCompactEnabled") is False:
         found["compaction_off"] = True
     elif layer.get("autoCompactEnabled") is True:
         found.pop("compaction_off", None)
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
+def _auto_window(layer: object) -> int:
+    auto = layer.get("autoCompactWindow") if type(layer) is dict else None
+    return auto if type(auto) is int and _AUTO_RANGE[0] <= auto <= _AUTO_RANGE[1] else 0
+
+
+def _number(text: str) -> float:
+    """As the client reads it: 150000, 150000.5 and 150k are numbers; 0 for what is none."""
+    text = text.strip().lower()
+    times = 1000 if text.endswith("k") else 1
+    digits = text.removesuffix("k")
+    if not (digits.isascii() and digits.replace(".", "", 1).isdecimal() and len(digits) < 16):
+        return 0
+    return float(digits) * times
 
 
 def _is_on(text: str | None) -> bool:

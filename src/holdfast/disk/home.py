@@ -15,12 +15,15 @@ def locate(environ: dict[str, str]) -> tuple[str, str]:
 
 
 def _user_home(environ: dict[str, str]) -> str:
-    home = environ.get("HOME")
-    if not home:
+    home = environ.get("HOME", "")
+    if not home.startswith("/"):
         import posix
         import pwd
 
-        home = pwd.getpwuid(posix.getuid()).pw_dir
+        try:
+            home = pwd.getpwuid(posix.getuid()).pw_dir
+        except KeyError:
+            home = "/"  # a user without a name or a home: nothing can be kept, but nothing breaks
     return home.rstrip("/")
 
 

@@ -65,8 +65,11 @@ def save(home: Home, state: State) -> None:
 
 
 def sample(home: Home, state: State, reading: Reading, at: int) -> None:
-    """One line per measurement that differs from the last."""
+    """One line per measurement that differs from the last; none from half a transcript that holds no
+    response, which says nothing of the whole."""
     if state.sampled == [reading.used, reading.source] or not reading.used:
+        return
+    if state.seen.start and not reading.context:
         return
     state.sampled = [reading.used, reading.source]
     line = {

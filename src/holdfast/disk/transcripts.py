@@ -10,9 +10,10 @@ import gc
 import posix
 
 from holdfast.clock import elapsed
-from holdfast.core.fold import NOWHERE, abandon, fold
+from holdfast.core.fold import NOWHERE, fold
 from holdfast.core.jsontext import UNREADABLE, scan
 from holdfast.core.lines import LONGEST, Account, is_dense, records
+from holdfast.core.rewind import Rewinds, joined
 from holdfast.core.seen import Seen, checksum
 from holdfast.core.state import State
 from holdfast.core.transcript import Usage, entry, usage
@@ -29,6 +30,8 @@ _HEAD, _TAIL = 256, 128
 _WORTH_NO_GC = 1 << 20
 #: Of more than may be read at once, this much of the newest comes first.
 _NEWEST = 8 << 20
+#: How often reading may start over in one call. Twice is enough for any file that holds still.
+_RESTARTS = 4
 
 
 def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
@@ -59,10 +62,10 @@ def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
 def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
     why = _changed(state.seen, fd, size)
     if why:
-        state.seen = _again(state.seen, why)
-        state.behind = None
+        state.seen, state.behind = _again(state.seen, why), None
+        state.heard.pending.clear()
     left = most
-    while True:
+    for _ in range(_RESTARTS):
         if size - state.seen.offset > left:
             state.behind = state.behind or _front(state.seen)
             state.seen = _newest(state.seen, _line_end(fd, size - min(_NEWEST, most // 2), size))
@@ -71,8 +74,8 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         left -= state.seen.offset - before
         if not abandoned:
             break
-        # A rewind: start over without the abandoned part, within what is left.
-        state.seen = _without(state.seen, abandoned)
+        state.seen = _without(state.seen, abandoned, fd, size, most)
+        state.heard.pending.clear()
     _identify(state.seen, fd)
     if state.behind and left > 0:
         _fill_in(state, fd, size, left, until)
@@ -82,12 +85,15 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
 
 def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
     behind = state.behind
-    assert behind is not None
-    stop = _line_end(fd, min(size, behind.offset + most), size)
-    abandoned = _fold_range(behind, fd, stop, until)
-    if abandoned:
-        state.behind = _without(behind, abandoned)
-    elif behind.offset >= state.seen.offset:
+    for _ in range(_RESTARTS):
+        assert behind is not None
+        stop = _line_end(fd, min(size, behind.offset + most), size)
+        abandoned = _fold_range(behind, fd, stop, until)
+        if not abandoned:
+            break
+        behind = _without(behind, abandoned, fd, size, most)
+    state.behind = behind
+    if behind is not None and behind.offset >= state.seen.offset:
         _identify(behind, fd)
         state.seen, state.behind = behind, None
 
@@ -110,13 +116,29 @@ def _again(seen: Seen, why: str) -> Seen:
     return fresh
 
 
-def _without(seen: Seen, abandoned: list) -> Seen:
-    """Start over from where the view began, leaving out what a rewind abandoned."""
+def _without(seen: Seen, abandoned: list, fd: int, size: int, most: int) -> Seen:
+    """Start over from where the view began, leaving out what a rewind abandoned. Where there is one
+    there may be many: all are looked for at once, where the file is not too large for that."""
     fresh = _again(seen, "rewind")
     fresh.start = fresh.offset = seen.start
-    fresh.dead = seen.dead
-    abandon(fresh, *abandoned)
+    if size - seen.start <= most:
+        fresh.dead = _all_abandoned(seen, fd, size)
+    else:
+        fresh.dead = joined(seen.dead, *abandoned)
     return fresh
+
+
+def _all_abandoned(seen: Seen, fd: int, size: int) -> list:
+    place, rewinds = Seen(), Rewinds()
+    place.offset = seen.start
+    for offset, raw, length in _lines(place, fd, size, Account(), 1e18):
+        if b'"user"' not in raw or b'"tool_use_id"' in raw:  # no prompt
+            continue
+        for record in records(raw, Account()):
+            made = entry(record, offset, length)
+            if made is not None and made.agent == seen.agent:
+                rewinds.take(made)
+    return rewinds.dead
 
 
 def _front(seen: Seen) -> Seen:
@@ -222,7 +244,7 @@ def _is_whole(piece: bytes) -> bool:
     return type(value) is dict and end == len(text)
 
 
-def _print(fd: int, start: int, length: int) -> int:
+def _checksum_at(fd: int, start: int, length: int) -> int:
     return checksum(posix.pread(fd, length, start))
 
 
@@ -230,7 +252,7 @@ def _identify(seen: Seen, fd: int) -> None:
     """Remember what the file looked like where we began and where we stopped."""
     head = min(_HEAD, seen.offset)
     tail = min(_TAIL, seen.offset)
-    seen.identity = [head, _print(fd, 0, head), tail, _print(fd, seen.offset - tail, tail)]
+    seen.identity = [head, _checksum_at(fd, 0, head), tail, _checksum_at(fd, seen.offset - tail, tail)]
 
 
 def _changed(seen: Seen, fd: int, size: int) -> str:
@@ -241,9 +263,9 @@ def _changed(seen: Seen, fd: int, size: int) -> str:
     head, head_print, tail, tail_print = seen.identity
     if size < seen.offset:
         return "shrunk"
-    if _print(fd, 0, head) != head_print:
+    if _checksum_at(fd, 0, head) != head_print:
         return "replaced"
-    if _print(fd, seen.offset - tail, tail) != tail_print:
+    if _checksum_at(fd, seen.offset - tail, tail) != tail_print:
         return "rewritten"
     return ""
 

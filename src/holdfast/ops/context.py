@@ -10,7 +10,8 @@ from holdfast.core.gauge import Reading, measure
 from holdfast.core.ladder import level
 from holdfast.core.state import State
 from holdfast.disk import client, sessions, transcripts
-from holdfast.errors import BadInput, NotFound
+from holdfast.disk.home import is_safe_name
+from holdfast.errors import BadInput, Damaged, NotFound
 
 _ALL = 1 << 62
 
@@ -44,6 +45,9 @@ class Usage:
     context: int
     output: int
     estimated: int
+    input: int
+    cache_read: int
+    cache_creation: int
     session: str
     transcript: str
     turns: int
@@ -64,52 +68,67 @@ def usage(app: Holdfast, *, transcript: str | None = None, session: str | None =
     session
         Measure the session with this id. Without either: the newest session.
     """
-    if transcript and session:
+    if transcript is not None and session is not None:
         raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
-    if transcript:
-        state, path = _of_file(app, transcript), os.path.abspath(transcript)
+    if transcript is not None:
+        path = os.path.abspath(transcript) if transcript else ""
+        state = _of_file(app, path)
+        degraded: list[str] = []
+        if not os.path.exists(path):
+            raise NotFound(f"{transcript!r} does not exist; `holdfast sessions` lists the sessions that do")
     else:
-        state, path = find(app, session or _newest(app))
-    degraded = read(state, path, _ALL) if path else ["no transcript: only what the hooks were told"]
-    size = os.path.getsize(path) if path and os.path.exists(path) else 0
+        state, path, degraded = find(app, session if session is not None else _newest(app))
+    if path:
+        degraded += read(state, path, _ALL)
+    size = os.path.getsize(path) if path else 0
     if transcript and size and not state.seen.entries:
         raise BadInput(f"{transcript} is not a transcript of Claude Code: none of its lines is part of one")
     return describe(state, measure(state, size, app.window), path, size, degraded)
 
 
-def find(app: Holdfast, session: str) -> tuple[State, str]:
-    """A session's state as saved, and its transcript ("" when there is none)."""
-    state = sessions.peek(app.home, session)
+def find(app: Holdfast, session: str) -> tuple[State, str, list[str]]:
+    """A session's state as saved, its transcript ("" when there is none), and what is amiss."""
+    degraded = []
+    try:
+        state = sessions.peek(app.home, session)
+    except Damaged as problem:
+        state, degraded = None, [f"{problem}; its next hook sets it aside and reads the transcript again"]
     path = state.heard.transcript if state else ""
-    if not path or not os.path.exists(path):
-        path = client.transcript(app.client_dir, session) or path
+    if not os.path.exists(path):
+        path = client.transcript(app.client_dir, session)
     if state is None:
-        if not path:
+        if not path and not degraded:
             raise NotFound(
                 f"no session {session!r} is known here; `holdfast sessions` lists those that are"
             )
         state = _fresh(app, session)
-    return state, path if os.path.exists(path) else ""
+    if not path:
+        gone = "the transcript is gone: shown is what had been read of it"
+        degraded.append(gone if state.seen.entries else "no transcript: only what the hooks were told")
+    return state, path, degraded
 
 
-def _fresh(app: Holdfast, session: str) -> State:
+def _fresh(app: Holdfast, session: str, agent: str = "") -> State:
     """A session no hook has told us of: assume the settings its client would start with now."""
-    state = State(session)
-    state.heard.client = client.settings(app.environ, app.client_dir, "", "")
+    state = State(session, agent)
+    state.heard.client = client.settings(app.environ, app.client_dir, "")
     return state
 
 
-def _of_file(app: Holdfast, transcript: str) -> State:
-    """A transcript anywhere on the disk: what hooks know of its session still holds, but the file
-    is read from its beginning."""
-    session = os.path.basename(transcript).removesuffix(".jsonl")
-    state = State(session)
+def _of_file(app: Holdfast, path: str) -> State:
+    """A transcript anywhere on the disk, read from its beginning. What the hooks know of its session
+    still holds; of one that is not this user's, the user's settings say nothing."""
+    session = os.path.basename(path).removesuffix(".jsonl")
+    agent = session.removeprefix("agent-") if session.startswith("agent-") else ""
+    own = path.startswith(os.path.abspath(app.client_dir) + "/projects/")
+    state = _fresh(app, session, agent) if own else State(session, agent)
     try:
         known = sessions.peek(app.home, session)
-    except BadInput:  # a file may have any name
+    except (BadInput, Damaged):  # a file may have any name, and a state any damage
         return state
     if known:
-        state.heard.client, state.heard.window = known.heard.client, known.heard.window
+        for name in ("client", "window", "window_of", "model", "model_at"):
+            setattr(state.heard, name, getattr(known.heard, name))
     return state
 
 
@@ -119,29 +138,33 @@ def read(state: State, path: str, most: int) -> list[str]:
         why = transcripts.catch_up(state, path, most)
     except PermissionError:
         raise BadInput(f"{path} cannot be read: permission denied; run as its owner") from None
-    if not os.path.exists(path) and not state.seen.entries:
-        raise NotFound(f"{path} does not exist; `holdfast sessions` lists the sessions that do")
-    words = {
-        "missing": f"the transcript {path} is gone; shown is what had been read of it",
-        "behind": "only the newest part of the transcript has been read so far",
-    }
-    return [words[why]] if why else []
+    return ["only the newest part of the transcript has been read so far"] if why == "behind" else []
 
 
 def _newest(app: Holdfast) -> str:
     inside = app.environ.get("CLAUDE_CODE_SESSION_ID")  # asked by the agent itself
     if inside:
         return inside
-    found = client.transcripts(app.client_dir)
-    if found:
-        return os.path.basename(max(found, key=lambda t: t[1])[0]).removesuffix(".jsonl")
-    known = [s for name in sessions.names(app.home) if (s := sessions.peek(app.home, name))]
-    if known:
-        return max(known, key=lambda s: s.heard.last_at).session
-    raise NotFound(
-        f"no sessions yet: none under {app.client_dir}/projects and none in {app.home.root}. "
-        "Measure a file with --transcript PATH"
-    )
+    found = newest_first(app)
+    if not found:
+        raise NotFound(
+            f"no sessions yet: none under {app.client_dir}/projects and none in {app.home.root}. "
+            "Measure a file with --transcript PATH"
+        )
+    return found[0][1]
+
+
+def newest_first(app: Holdfast) -> list[tuple[float, str]]:
+    """(time of the last change, id) of every session: those hooks told of and those found."""
+    times: dict[str, float] = {}
+    for path, changed, _ in client.transcripts(app.client_dir):
+        name = os.path.basename(path).removesuffix(".jsonl")
+        if is_safe_name(name):
+            times[name] = max(changed, times.get(name, 0))
+    for name in sessions.names(app.home):
+        changed = os.stat(app.home.session(name)).st_mtime
+        times[name] = max(changed, times.get(name, 0))
+    return sorted(((changed, name) for name, changed in times.items()), reverse=True)
 
 
 def describe(state: State, reading: Reading, path: str, size: int, degraded: list[str]) -> Usage:
@@ -164,6 +187,9 @@ def describe(state: State, reading: Reading, path: str, size: int, degraded: lis
         context=reading.context,
         output=reading.output,
         estimated=reading.estimated,
+        input=seen.meter.given,
+        cache_read=seen.meter.cache_read,
+        cache_creation=seen.meter.cache_creation,
         session=state.session,
         transcript=path,
         turns=seen.turns or state.heard.batches + state.heard.stops,

@@ -11,9 +11,8 @@ from holdfast.clock import rfc3339
 from holdfast.core.gauge import measure
 from holdfast.core.ladder import level
 from holdfast.core.state import State
-from holdfast.disk import client, sessions
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.ops.context import find, read
+from holdfast.ops.context import find, newest_first, read
 
 #: Read of each transcript: its newest part says how full it is.
 _MOST = 4 << 20
@@ -47,19 +46,8 @@ def list_all(app: Holdfast, *, limit: int = 20) -> list[Session]:
     """
     if limit < 0:
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
-    found = _newest_first(app)
+    found = newest_first(app)
     return list(_describe(app, found[: limit or None]))
-
-
-def _newest_first(app: Holdfast) -> list[tuple[float, str]]:
-    times: dict[str, float] = {}
-    for path, changed, _ in client.transcripts(app.client_dir):
-        name = os.path.basename(path).removesuffix(".jsonl")
-        times[name] = max(changed, times.get(name, 0))
-    for name in sessions.names(app.home):
-        changed = os.stat(app.home.session(name)).st_mtime
-        times[name] = max(changed, times.get(name, 0))
-    return sorted(((changed, name) for name, changed in times.items()), reverse=True)
 
 
 def _describe(app: Holdfast, found: Iterable[tuple[float, str]]) -> Iterable[Session]:
@@ -72,9 +60,10 @@ def _describe(app: Holdfast, found: Iterable[tuple[float, str]]) -> Iterable[Ses
 
 
 def _one(app: Holdfast, name: str, last: str) -> Session:
-    state, path = find(app, name)
+    state, path, problems = find(app, name)
     known = bool(state.heard.events)
-    problem = "; ".join(read(state, path, _MOST)) if path and not _is_current(state, path) else ""
+    if path and not _is_current(state, path):
+        problems += read(state, path, _MOST)
     reading = measure(state, state.seen.offset, app.window)
     return Session(
         session=name,
@@ -90,7 +79,7 @@ def _one(app: Holdfast, name: str, last: str) -> Session:
         compactions=state.seen.compacted or state.heard.compactions,
         last=last,
         known=known,
-        problem=problem,
+        problem="; ".join(problems),
     )
 
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import holdfast
@@ -42,8 +43,15 @@ class Status:
 
 def status(app: Holdfast) -> Status:
     """What works, what is degraded and why."""
-    checks = [_home(app), _free(app), _launcher(), _json(), *_sessions(app), *_trail(app)]
-    states = sessions.names(app.home)
+    checks = [
+        _home(app),
+        _free(app),
+        _launcher(),
+        _json(),
+        *_readable(app, _sessions),
+        *_readable(app, _trail),
+    ]
+    states = _names(app)
     return Status(
         version=holdfast.__version__,
         home=app.home.root,
@@ -53,6 +61,13 @@ def status(app: Holdfast) -> Status:
         ok=all(check.ok for check in checks),
         checks=checks,
     )
+
+
+def _names(app: Holdfast) -> list[str]:
+    try:
+        return sessions.names(app.home)
+    except OSError:
+        return []  # said by the checks
 
 
 def _home(app: Holdfast) -> Check:
@@ -75,7 +90,7 @@ def _home(app: Holdfast) -> Check:
 
 
 def _free(app: Holdfast) -> Check:
-    place = app.home.root
+    place = os.path.abspath(app.home.root)
     while not os.path.exists(place):
         place = os.path.dirname(place)
     free = shutil.disk_usage(place).free
@@ -91,8 +106,10 @@ def _launcher() -> Check:
     if missing:
         what = f"the installation lacks {', '.join(missing)}: hooks do nothing"
         return Check("hooks", False, what, "install holdfast again")
-    if not os.access(f"{package}/__pycache__", os.W_OK) and not os.path.exists(bundle.path(package)):
-        what = f"{package}/__pycache__ cannot be written: every hook imports two dozen modules anew"
+    cache = f"{package}/__pycache__"
+    place = cache if os.path.exists(cache) else package
+    if not os.access(place, os.W_OK) and not os.path.exists(bundle.path(package)):
+        what = f"{cache} cannot be written: every hook imports two dozen modules anew"
         return Check("hooks", False, what, "run one hook as the owner of the installation")
     return Check("hooks", True, f"run as {os.path.realpath(sys.executable)} -I -S {package}/launch.py")
 
@@ -102,6 +119,15 @@ def _json() -> Check:
         return Check("json", True, "the interpreter's C scanner")
     what = "this interpreter has no usable C scanner: every hook costs one interpreter start more"
     return Check("json", False, what, "use CPython 3.11 to 3.13")
+
+
+def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[Check]:
+    """What cannot be looked at is itself a finding."""
+    try:
+        return checks(app)
+    except OSError as problem:
+        what = f"{problem.filename} cannot be read: {problem.strerror}"
+        return [Check("files", False, what, "make it yours and readable again, or remove it")]
 
 
 def _sessions(app: Holdfast) -> list[Check]:
@@ -129,11 +155,18 @@ def _trail(app: Holdfast) -> list[Check]:
     since = rfc3339(now() - _DAY_MS)
     kinds: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], str] = {}
+    trouble: dict[tuple[str, str], tuple[str, str]] = {}
     for note in trail.recent(app.home):
-        if str(note.get("event", "")).startswith("degraded.") and str(note.get("at", "")) >= since:
-            kind = (str(note["event"]), str(note.get("what", "")))
-            kinds[kind] += 1
-            last[kind] = str(note["at"])
+        event, what = str(note.get("event", "")), str(note.get("what", ""))
+        if not event.startswith("degraded.") or str(note.get("at", "")) < since:
+            continue
+        if event == "degraded.session":  # replaces what was said of this session before
+            whose = (event, str(note.get("session")) + str(note.get("agent")))
+            kinds.pop(trouble.pop(whose, ("", "")), None)
+            trouble[whose] = (event, what)
+        if what:
+            kinds[event, what] += 1
+            last[event, what] = str(note["at"])
     if not kinds:
         return [Check("trail", True, "no hook met a problem in the last 24 hours")]
     return [
@@ -147,7 +180,7 @@ def _last_event(app: Holdfast, names: list[str]) -> str:
     for name in names:
         try:
             state = sessions.peek(app.home, name)
-        except Damaged:
+        except (Damaged, OSError):
             continue
         newest = max(newest, state.heard.last_at if state else 0)
     return rfc3339(newest) if newest else ""

@@ -1,0 +1,238 @@
+"""The real client, run where it can reach nothing but a scripted model.
+
+A `Machine` is one user's computer: home, the client's folder, a project. `Machine.run` starts the
+client there once; what it did comes back as a `Run`. Runs on one machine follow each other, so a
+session can be resumed.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from client.binary import Unavailable
+
+HERE = Path(__file__).resolve().parent
+PYTHON = os.path.realpath(sys.executable)
+#: No account has it; the client only wants something of this shape.
+_KEY = "sk-ant-api03-scripted-" + "0" * 60
+_WITHIN_S = 60
+#: What the harness itself may take beyond the client: starting, and a terminal's waits.
+_HARNESS_S = 120
+#: Every event of the client but those that would change what it does (a Worktree hook replaces its
+#: own code) or run for every piece of text it draws (MessageDisplay).
+EVENTS = (
+    "PreToolUse PostToolUse PostToolUseFailure PostToolBatch Notification UserPromptSubmit "
+    "UserPromptExpansion SessionStart SessionEnd Stop StopFailure SubagentStart SubagentStop PreCompact "
+    "PostCompact PreModelSwitch PostModelSwitch PermissionRequest PermissionDenied Setup TeammateIdle "
+    "TaskCreated TaskCompleted Elicitation ElicitationResult ConfigChange InstructionsLoaded CwdChanged "
+    "FileChanged DirectoryAdded"
+).split()
+
+
+@functools.cache
+def namespace() -> tuple[str, ...]:
+    """A command that runs another where there is no network at all."""
+    before = ("unshare", "-n") if os.geteuid() == 0 else ("unshare", "-rn")
+    try:
+        tried = subprocess.run([*before, "true"], capture_output=True, text=True, timeout=30, check=False)
+    except FileNotFoundError:
+        raise Unavailable(
+            "`unshare` is missing (package util-linux): the client is never run without it"
+        ) from None
+    if tried.returncode != 0:
+        raise Unavailable(
+            f"`{' '.join(before)}` is not allowed here ({tried.stderr.strip()}): the client is run only "
+            "in a network namespace of its own. Run as root, or allow user namespaces "
+            "(sysctl kernel.apparmor_restrict_unprivileged_userns=0)"
+        )
+    return before
+
+
+def wired(command: list[str], events: list[str] = EVENTS) -> dict:
+    """Settings in which one command is the hook of many events."""
+    hook = {"type": "command", "command": shlex.join(command), "timeout": 5}
+    return {"hooks": {event: [{"hooks": [hook]}] for event in events}}
+
+
+def merged(one: dict, other: dict) -> dict:
+    """Both settings; where both have a list, one after the other."""
+    result = dict(one)
+    for name, value in other.items():
+        mine = result.get(name)
+        if isinstance(mine, dict) and isinstance(value, dict):
+            result[name] = merged(mine, value)
+        elif isinstance(mine, list) and isinstance(value, list):
+            result[name] = mine + value
+        else:
+            result[name] = value
+    return result
+
+
+def json_lines(path: Path) -> list[dict]:
+    """Every line that is an object; the client's own last line may be torn."""
+    if not path.exists():
+        return []
+    lines = path.read_text(errors="replace").split("\n")
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the client, read from the folder it left behind."""
+
+    folder: Path
+    returncode: int
+    #: What the harness waited for in vain; "" if nothing.
+    trouble: str
+    #: Kinds of requests the script had no turn for, and turns nobody asked for.
+    refused: list[str]
+    unplayed: dict[str, int]
+
+    @classmethod
+    def load(cls, folder: Path) -> Run:
+        return cls(folder, **json.loads((folder / "result.json").read_text()))
+
+    @property
+    def requests(self) -> list[dict]:
+        """What the model was really sent, in order: {kind, session, turn, usage, body}."""
+        return json_lines(self.folder / "requests.jsonl")
+
+    @property
+    def heard(self) -> list[dict]:
+        """What the probe was told, in order."""
+        return json_lines(self.folder / "probe.jsonl")
+
+    @property
+    def stream(self) -> list[dict]:
+        """The client's own events (--output-format stream-json)."""
+        return json_lines(self.folder / "stdout")
+
+    @property
+    def session(self) -> str:
+        """The session it ended in."""
+        return self.heard[-1]["session_id"]
+
+    @property
+    def stderr(self) -> str:
+        return (self.folder / "stderr").read_text()
+
+    @property
+    def screen(self) -> str:
+        return (self.folder / "screen").read_text()
+
+
+class Machine:
+    def __init__(self, folder: Path, binary: Path) -> None:
+        self.folder = folder
+        self.binary = binary
+        self.home, self.config, self.project, self.temp = (
+            folder / name for name in ("home", "config", "project", "tmp")
+        )
+        for place in (self.home, self.config, self.project, self.temp):
+            place.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def runs(self) -> list[Run]:
+        return [Run.load(path.parent) for path in sorted(self.folder.glob("run-*/result.json"))]
+
+    @property
+    def transcripts(self) -> dict[Path, list[dict]]:
+        """Of sessions and of their subagents."""
+        return {path: json_lines(path) for path in sorted((self.config / "projects").rglob("*.jsonl"))}
+
+    def run(
+        self,
+        script: dict,
+        args: list[str],
+        settings: dict | None = None,
+        env: dict[str, str] | None = None,
+        keys: list[dict] | None = None,
+        plugin_dirs: list[Path] | None = None,
+        resume: str = "",
+        client_json: dict | None = None,
+    ) -> Run:
+        """`keys` makes it interactive (see `terminal`); `client_json` goes into the client's own
+        memory of itself, where for instance its cached feature flags are."""
+        number = len(list(self.folder.glob("run-*")))
+        folder = self.folder / f"run-{number}"
+        folder.mkdir()
+        self._prepare(folder, settings or {}, client_json or {})
+        loose = ["--dangerously-skip-permissions"]
+        loose += [] if keys else ["--output-format", "stream-json", "--verbose"]
+        loose += ["--resume", resume] if resume else []
+        loose += [word for place in plugin_dirs or [] for word in ("--plugin-dir", str(place))]
+        job = {
+            "argv": [str(self.binary), *args, *loose],
+            "cwd": str(self.project),
+            "env": {**self._environ(), **(env or {})},
+            "script": script,
+            "first": number * 1000,
+            "keys": keys or [],
+            "heard": str(folder / "probe.jsonl"),
+            "within_s": _WITHIN_S,
+        }
+        (folder / "job.json").write_text(json.dumps(job))
+        _enter(folder / "job.json")
+        return Run.load(folder)
+
+    def _prepare(self, folder: Path, settings: dict, client_json: dict) -> None:
+        probe = [PYTHON, "-I", "-S", str(HERE / "probe.py"), str(folder / "probe.jsonl")]
+        whole = merged(wired(probe), settings)
+        (self.config / "settings.json").write_text(json.dumps(whole))
+        path = self.config / ".claude.json"
+        memory = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(merged(merged(memory, self._introduced()), client_json)))
+
+    def _introduced(self) -> dict:
+        """A client that has been started before, by someone who trusts this project."""
+        return {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "numStartups": 5,
+            "autoUpdates": False,
+            "bypassPermissionsModeAccepted": True,
+            "customApiKeyResponses": {"approved": [_KEY[-20:]], "rejected": []},
+            "projects": {str(self.project): {"hasTrustDialogAccepted": True}},
+        }
+
+    def _environ(self) -> dict[str, str]:
+        quiet = (
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC DISABLE_TELEMETRY DISABLE_AUTOUPDATER "
+            "DISABLE_ERROR_REPORTING DISABLE_BUG_COMMAND "
+            "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL"
+        ).split()
+        return {
+            "HOME": str(self.home),
+            "CLAUDE_CONFIG_DIR": str(self.config),
+            "TMPDIR": str(self.temp),
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "SHELL": "/bin/bash",
+            "USER": "tester",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "ANTHROPIC_API_KEY": _KEY,
+            "IS_SANDBOX": "1",  # it refuses to skip permissions as root otherwise
+            **dict.fromkeys(quiet, "1"),
+        }
+
+
+def _enter(job: Path) -> None:
+    """The runner, inside the namespace, with nothing of this process's environment."""
+    done = subprocess.run(
+        [*namespace(), PYTHON, "-S", "-m", "client.runner", str(job)],
+        env={"PATH": os.defpath, "PYTHONPATH": str(HERE.parent), "LANG": "C.UTF-8"},
+        cwd=job.parent,
+        capture_output=True,
+        text=True,
+        timeout=_WITHIN_S + _HARNESS_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"the harness itself failed (exit {done.returncode}): {done.stderr[-2000:]}")

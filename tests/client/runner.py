@@ -1,0 +1,104 @@
+"""Runs inside the namespace: brings loopback up, serves the script there, runs the client once.
+
+    python -m client.runner JOB
+
+JOB is a JSON file (see `client.Machine.run`). What happened is left beside it: `requests.jsonl`,
+`stdout`, `stderr` or `screen`, and last `result.json`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+from client.api import Api, Script
+from client.terminal import Terminal, TooSlow
+
+_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
+_REQUEST = "16sh14x"
+#: Addresses reserved for documentation: nothing is ever there, but a route would be found.
+_OUTSIDE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+_NO_WAY = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EHOSTUNREACH, errno.EAFNOSUPPORT)
+
+
+def loopback_up() -> None:
+    """What `ip link set lo up` does, for machines without iproute2."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        got = fcntl.ioctl(control, _GET_FLAGS, struct.pack(_REQUEST, b"lo", 0))
+        flags = struct.unpack(_REQUEST, got)[1]
+        fcntl.ioctl(control, _SET_FLAGS, struct.pack(_REQUEST, b"lo", flags | _UP))
+
+
+def refuse_a_way_out(outside: tuple = _OUTSIDE) -> None:
+    """The client is run only where it can reach nothing. Connecting UDP sends no packet: it asks
+    the kernel for a route."""
+    for family, address in outside:
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as asked:
+                asked.connect((address, 9))
+        except OSError as problem:
+            if problem.errno not in _NO_WAY:
+                raise
+        else:
+            sys.exit("this network namespace leads outside; the client is not started")
+
+
+def run_client(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
+    """(exit code, what went wrong). In a session of its own, so that all of it can be ended."""
+    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+        client = subprocess.Popen(
+            job["argv"],
+            env=env,
+            cwd=job["cwd"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            return client.wait(job["within_s"]), ""
+        except subprocess.TimeoutExpired:
+            os.killpg(client.pid, signal.SIGKILL)
+            return client.wait(), f"the client did not end within {job['within_s']} s"
+
+
+def run_terminal(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
+    terminal = Terminal(job["argv"], env, job["cwd"], Path(job["heard"]))
+    trouble = ""
+    try:
+        terminal.play(job["keys"])
+    except TooSlow as problem:
+        trouble = str(problem)
+    code = terminal.end()
+    (folder / "screen").write_text(terminal.screen())
+    return code, trouble
+
+
+def main(path: Path) -> None:
+    job = json.loads(path.read_text())
+    folder = path.parent
+    loopback_up()
+    refuse_a_way_out()
+    api = Api(Script(job["script"], folder / "requests.jsonl", job["first"]))
+    api.start()
+    env = {**job["env"], "ANTHROPIC_BASE_URL": api.url}
+    code, trouble = (run_terminal if job["keys"] else run_client)(job, env, folder)
+    result = {
+        "returncode": code,
+        "trouble": trouble,
+        "refused": api.script.refused,
+        "unplayed": {kind: len(turns) for kind, turns in api.script.left.items() if turns},
+    }
+    (folder / "result.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
