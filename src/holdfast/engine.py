@@ -27,7 +27,7 @@ _MOST_AT = {
     "SessionEnd": (32 << 20, 0.6),
 }
 #: After these nothing else may come that would read what is still being written.
-_LAST_CHANCES = ("PreCompact", "Stop", "SubagentStop")
+_LAST_CHANCES = ("PreCompact", "SubagentStop")
 #: The newest lines reach the file up to a tenth of a second after the hook.
 _SETTLE_S, _SETTLE_STEP_S, _SETTLE_MOST = 0.25, 0.02, (2 << 20, 0.1)
 _SETTLED = 4

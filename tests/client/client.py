@@ -157,9 +157,11 @@ class Machine:
         plugin_dirs: list[Path] | None = None,
         resume: str = "",
         client_json: dict | None = None,
+        session: bool = True,
     ) -> Run:
         """`keys` makes it interactive (see `terminal`); `client_json` goes into the client's own
-        memory of itself, where for instance its cached feature flags are."""
+        memory of itself, where for instance its cached feature flags are. Not a `session`: one of the
+        client's other commands, which want no flags."""
         number = len(list(self.folder.glob("run-*")))
         folder = self.folder / f"run-{number}"
         folder.mkdir()
@@ -169,7 +171,7 @@ class Machine:
         loose += ["--resume", resume] if resume else []
         loose += [word for place in plugin_dirs or [] for word in ("--plugin-dir", str(place))]
         job = {
-            "argv": [str(self.binary), *args, *loose],
+            "argv": [str(self.binary), *args, *(loose if session else [])],
             "cwd": str(self.project),
             "env": {**self._environ(), **(env or {})},
             "script": script,

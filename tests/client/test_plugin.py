@@ -1,4 +1,4 @@
-"""The hooks of a plugin are run like those of the user's settings."""
+"""What `install` wires and what the plugin brings: each event is handled once, by either and by both."""
 
 from __future__ import annotations
 
@@ -6,26 +6,113 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from client.client import Machine, wired
+import pytest
+
+from client.client import Machine, Run
 from client.scenario import load
-from hooks import command, heard
+from holdfast.app import Holdfast
+from holdfast.install.operations import install
+from holdfast.install.settings import EVENTS
+from hooks import heard, notes
+
+REPO = Path(__file__).resolve().parent.parent.parent
+PLUGIN = REPO / "plugin"
+THRESHOLD = load("threshold")
 
 
-def test_hooks_of_a_plugin_hear_every_event_once(tmp_path: Path, binary: Path) -> None:
-    plugin = tmp_path / "plugin"
-    (plugin / ".claude-plugin").mkdir(parents=True)
-    (plugin / ".claude-plugin/plugin.json").write_text('{"name": "tried", "version": "0.0.1"}')
-    (plugin / "hooks").mkdir()
-    (plugin / "hooks/hooks.json").write_text(json.dumps(wired(command())))
-    script = load("threshold")
-    machine = Machine(tmp_path / "machine", binary)
+def wiring(machine: Machine) -> dict:
+    """The settings that install writes on this machine."""
+    environ = {"HOME": str(machine.home), "CLAUDE_CONFIG_DIR": str(machine.config)}
+    done = install(Holdfast.open(environ))
+    return json.loads(Path(done.settings).read_text())
+
+
+def play(machine: Machine, settings: dict, plugins: list[Path]) -> Run:
     run = machine.run(
-        script["runs"][0]["script"],
-        ["-p", "go", *script["args"]],
-        env=script["env"],
-        plugin_dirs=[plugin],
+        THRESHOLD["runs"][0]["script"],
+        ["-p", "go", *THRESHOLD["args"]],
+        settings=settings,
+        env=THRESHOLD["env"],
+        plugin_dirs=plugins,
     )
     assert (run.returncode, run.refused, run.unplayed) == (0, [], {})
-    told = Counter(event["hook_event_name"] for event in run.heard)
-    del told["SubagentStop"]  # the client's own summariser
-    assert heard(machine.config / "holdfast", run.session) == told
+    return run
+
+
+def told(run: Run) -> Counter[str]:
+    """What the probe was told of the events that holdfast asks for."""
+    counted = Counter(event["hook_event_name"] for event in run.heard)
+    del counted["SubagentStop"]  # the client's own summariser
+    return Counter({name: times for name, times in counted.items() if name in EVENTS})
+
+
+@pytest.mark.parametrize(("settings", "plugin"), [(True, False), (False, True), (True, True)])
+def test_each_event_is_handled_once(tmp_path: Path, binary: Path, settings: bool, plugin: bool) -> None:
+    machine = Machine(tmp_path, binary)
+    run = play(machine, wiring(machine) if settings else {}, [PLUGIN] if plugin else [])
+    assert heard(machine.config / "holdfast", run.session) == told(run)
+    assert sum(told(run).values()) > 10
+    assert not notes(machine.config / "holdfast")
+    for lines in machine.transcripts.values():
+        kinds = [line["attachment"]["type"] for line in lines if line["type"] == "attachment"]
+        assert not [kind for kind in kinds if "error" in kind or "cancelled" in kind]
+
+
+def test_settings_that_lost_their_hooks_do_not_silence_the_plugin(tmp_path: Path, binary: Path) -> None:
+    machine = Machine(tmp_path, binary)
+    wiring(machine)
+    run = play(machine, {}, [PLUGIN])  # the record says wired, the file says otherwise
+    assert heard(machine.config / "holdfast", run.session) == told(run)
+
+
+def test_the_plugin_and_its_marketplace_are_valid_to_the_client(tmp_path: Path, binary: Path) -> None:
+    machine = Machine(tmp_path, binary)
+    for place in (PLUGIN, REPO):
+        run = machine.run({}, ["plugin", "validate", str(place)], session=False)
+        said = (run.folder / "stdout").read_text()
+        assert (run.returncode, "Validation passed" in said) == (0, True), said
+
+
+def test_the_plugin_works_from_a_marketplace(tmp_path: Path, binary: Path) -> None:
+    """Installed, it is a copy somewhere else, without the repository around it."""
+    machine = Machine(tmp_path, binary)
+    for words in (["marketplace", "add", str(REPO)], ["install", "holdfast@holdfast"]):
+        assert machine.run({}, ["plugin", *words], session=False).returncode == 0
+    enabled = json.loads((machine.config / "settings.json").read_text())["enabledPlugins"]
+    run = play(machine, {"enabledPlugins": enabled}, [])
+    assert heard(machine.config / "holdfast", run.session) == told(run)
+
+
+def test_the_statusline_is_shown_and_keeps_what_the_client_told_it(tmp_path: Path, binary: Path) -> None:
+    machine = Machine(tmp_path, binary)
+    script = {"main": [{"say": "the answer", "context": 120_000}]}
+    keys = [
+        {"event": "SessionStart"},
+        {"see": "bypass permissions"},
+        {"type": "go"},
+        {"see": "72%.*L1 warning"},
+        {"event": "Stop"},
+        {"type": "/exit"},
+    ]
+    run = machine.run(script, ["--model", "claude-opus-4-6"], settings=wiring(machine), keys=keys)
+    assert run.trouble == ""
+    saved = json.loads((machine.config / "holdfast/sessions" / run.session / "state.json").read_text())
+    assert saved["heard"]["window"] == 200_000
+    assert saved["heard"]["events"]["StatusLine"] >= 1
+
+
+def test_the_plugin_asks_for_the_same_events_as_install() -> None:
+    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
+    asked = {
+        event: (hook["timeout"], hook.get("async", False))
+        for event, [group] in hooks.items()
+        for hook in group["hooks"]
+    }
+    assert asked == EVENTS
+
+
+def test_the_plugin_has_the_version_of_the_package() -> None:
+    import holdfast
+
+    manifest = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
+    assert manifest["version"] == holdfast.__version__

@@ -102,7 +102,7 @@ def _command(cyclopts: Any, operation: Operation) -> Callable[..., int]:
             from holdfast.cli.show import show
 
             show(value)
-        return 0
+        return int(getattr(value, "exit_code", 0))
 
     command.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[*given, flag], return_annotation=int

@@ -18,7 +18,11 @@ READS = {
 }
 WRITES: dict[str, str] = {}
 #: For the command line only: a model or a web page never reaches these.
-LOCAL: dict[str, str] = {}
+LOCAL = {
+    "doctor": "holdfast.install.doctor:doctor",
+    "install": "holdfast.install.operations:install",
+    "uninstall": "holdfast.install.operations:uninstall",
+}
 
 
 @dataclass(frozen=True)

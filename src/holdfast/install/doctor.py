@@ -1,0 +1,194 @@
+"""`doctor`: whether holdfast works here, tried and not guessed, and what to do about what does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.app import Holdfast
+from holdfast.disk import sessions
+from holdfast.errors import BadInput
+from holdfast.install import place, swap
+from holdfast.install.jsonspan import decode, parse
+from holdfast.install.settings import EVENTS, is_ours
+from holdfast.ops.upkeep import Check, status
+
+#: The client everything was tried with. Another may differ; it says so rather than fail.
+TESTED = "2.1.325"
+_PATIENCE_S = 10
+
+
+@dataclass(frozen=True)
+class Findings:
+    ok: bool
+    checks: list[Check]
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.ok else 1
+
+    def __str__(self) -> str:
+        lines = []
+        for check in self.checks:
+            lines.append(f"{'ok  ' if check.ok else 'BAD '} {check.name:10} {check.what}")
+            if check.fix:
+                lines.append(f"     {'':10} → {check.fix}")
+        return "\n".join([*lines, "", "all is well" if self.ok else "something is wrong: see BAD above"])
+
+
+def doctor(app: Holdfast) -> Findings:
+    """Try everything holdfast depends on; say what is wrong and how to mend it."""
+    checks = [*_wiring(app), _permissions(app), _locks(app), _client(app), *status(app).checks]
+    return Findings(all(check.ok for check in checks), checks)
+
+
+def _wiring(app: Holdfast) -> Iterator[Check]:
+    wired = False
+    for path in place.candidates(app):
+        raw = swap.current(path)
+        if raw is None:
+            continue
+        try:
+            data = parse(decode(raw, path), path).data
+        except BadInput as problem:
+            yield Check("settings", False, str(problem), f"mend {path}: the client does not read it either")
+            continue
+        ours = dict(_ours(data))
+        if ours:
+            wired = True
+            yield from _of_settings(path, ours)
+        if _has_plugin(data):
+            wired = True
+            yield Check("wiring", True, f"{path}: the plugin is enabled and brings the hooks")
+    if not wired:
+        what = "no settings of the client run holdfast's hooks"
+        yield Check("wiring", False, what, "run: holdfast install")
+
+
+def _ours(data: Any) -> Iterator[tuple[str, str]]:
+    """(event, command) of each of our hooks."""
+    hooks = data.get("hooks") if type(data) is dict else None
+    for event, groups in hooks.items() if type(hooks) is dict else ():
+        for group in groups if type(groups) is list else ():
+            for hook in group.get("hooks") or () if type(group) is dict else ():
+                if is_ours(hook):
+                    yield event, hook["command"]
+
+
+def _has_plugin(data: Any) -> bool:
+    plugins = data.get("enabledPlugins") if type(data) is dict else None
+    enabled = plugins.items() if type(plugins) is dict else ()
+    return any(name.startswith("holdfast@") and on is True for name, on in enabled)
+
+
+def _of_settings(path: str, ours: dict[str, str]) -> Iterator[Check]:
+    missing = [event for event in EVENTS if event not in ours]
+    if missing:
+        what = f"{path}: no hook for {', '.join(missing)}"
+        yield Check("wiring", False, what, "run: holdfast install")
+    for command in sorted(set(ours.values())):
+        problem = _fire(command)
+        times = sum(1 for used in ours.values() if used == command)
+        if problem:
+            yield Check("wiring", False, f"{path}: `{command}` {problem}", "run: holdfast install")
+        else:
+            yield Check("wiring", True, f"{path}: {times} hooks, and the command they run works")
+
+
+def _fire(command: str) -> str:
+    """Run the very command that is installed, with an event of its own and a home of its own."""
+    words = shlex.split(command)
+    program = words[1] if words[0] == "exec" else words[0]
+    if program.startswith("/") and not os.access(program, os.X_OK):
+        return f"cannot run: {program} is gone"
+    with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as home:
+        event = {"session_id": "doctor", "hook_event_name": "Notification", "cwd": home}
+        try:
+            done = subprocess.run(  # noqa: S602  the client runs it through a shell as well
+                command,
+                shell=True,
+                input=json.dumps(event).encode(),
+                env=os.environ | {"HOLDFAST_HOME": home},
+                capture_output=True,
+                timeout=_PATIENCE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"did not end within {_PATIENCE_S} s"
+        if done.returncode:
+            return f"ended with status {done.returncode}"
+        if done.stdout or done.stderr:
+            return f"printed something: {(done.stdout or done.stderr)[:80]!r}"
+        if not Path(home, "sessions/doctor/state.json").exists():
+            return "ran, but kept nothing: its launcher or its interpreter is not what it was"
+    return ""
+
+
+def _permissions(app: Holdfast) -> Check:
+    home = app.home.root
+    if not os.path.exists(home):
+        return Check("privacy", True, f"{home} does not exist yet")
+    open_to_others = [home] if stat.S_IMODE(os.stat(home).st_mode) & 0o077 else []
+    for folder, _, names in os.walk(home):
+        for path in [os.path.join(folder, name) for name in names]:
+            if stat.S_IMODE(os.lstat(path).st_mode) & 0o077:
+                open_to_others.append(path)
+    if open_to_others:
+        what = f"others may look into {open_to_others[0]}"
+        more = f" and {len(open_to_others) - 1} more" if len(open_to_others) > 1 else ""
+        return Check("privacy", False, what + more, f"chmod -R go= {shlex.quote(home)}")
+    return Check("privacy", True, f"{home} is yours alone")
+
+
+def _locks(app: Holdfast) -> Check:
+    """Each lock is taken for a moment: one that cannot be had is held by a hook that hangs."""
+    stuck = [name for name in sessions.names(app.home) if _is_stuck(app.home.session(name) + "/lock")]
+    if stuck:
+        what = f"the lock of session {stuck[0]} has been held for more than a second"
+        return Check(
+            "locks", False, what, "find who holds it: fuser " + app.home.session(stuck[0]) + "/lock"
+        )
+    return Check("locks", True, "every session's lock can be had")
+
+
+def _is_stuck(path: str) -> bool:
+    if not os.path.exists(path):
+        return False
+    # In a process of its own: closing any descriptor of a lock file gives up the lock of the process.
+    code = "import os,signal,sys; signal.alarm(1); os.lockf(os.open(sys.argv[1], os.O_RDWR), os.F_LOCK, 0)"
+    return subprocess.run([sys.executable, "-c", code, path], check=False).returncode != 0  # noqa: S603
+
+
+def _client(app: Holdfast) -> Check:
+    program = shutil.which("claude", path=app.environ.get("PATH"))
+    if not program:
+        return Check("client", True, f"no `claude` on the PATH; holdfast was tried with {TESTED}")
+    try:
+        told = subprocess.run(  # noqa: S603
+            [program, "--version"],
+            env=dict(app.environ, DISABLE_AUTOUPDATER="1"),
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return Check("client", False, f"{program} cannot be run", "install the client again")
+    found = re.search(r"\d+(\.\d+)+", told)
+    version = found[0] if found else "an unknown version"
+    if version == TESTED:
+        return Check("client", True, f"{version}, the one holdfast was tried with")
+    return Check(
+        "client", True, f"{version}; holdfast was tried with {TESTED} and may measure less exactly"
+    )

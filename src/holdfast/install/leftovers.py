@@ -1,0 +1,72 @@
+"""What is left of holdfast: the proof after an uninstall, and the removal of its home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from holdfast.app import Holdfast
+from holdfast.disk.wiring import MARK
+from holdfast.errors import BadInput, HoldfastError
+from holdfast.install import place, record, swap
+from holdfast.install.jsonspan import decode, parse
+from holdfast.install.settings import found
+
+#: Everything holdfast puts into its home (docs/formats.md). A folder that holds anything else is not
+#: removed: HOLDFAST_HOME may point to a folder that is not ours alone.
+_OURS = frozenset(
+    "backups board checkpoints config.json config.yaml environments events.jsonl events.jsonl.1 "
+    "install.json install.json.tmp install.lock memory.db memory.db-shm memory.db-wal sessions".split()
+)
+
+
+def verify(app: Holdfast) -> list[str]:
+    """The settings files looked through; an error that lists what in them still names holdfast."""
+    looked, left = [], []
+    known = [wiring.settings for wiring in record.load(app.home)]
+    for path in dict.fromkeys([*place.candidates(app), *known]):
+        raw = swap.current(path)
+        if raw is not None:
+            looked.append(path)
+            left += [f"{path}: {where}" for where in _named_in(raw, path)]
+    if left:
+        raise HoldfastError(
+            "something of holdfast is left:\n  " + "\n  ".join(left) + "\n"
+            "take it out with `holdfast uninstall` (in a project's folder: --project) or by hand"
+        )
+    return looked
+
+
+def _named_in(raw: bytes, path: str) -> list[str]:
+    try:
+        return found(parse(decode(raw, path), path).data)
+    except BadInput:  # not JSON: the client does not read it either, but what it says is still there
+        lines = raw.split(b"\n")
+        return [f"line {i + 1}" for i, line in enumerate(lines) if MARK.encode() in line]
+
+
+def refuse_purge(app: Holdfast, settings: str) -> None:
+    """An error if home may not be removed, once `settings` is clean: while another settings file is
+    wired, its hooks would only make home again."""
+    home = app.home.root
+    if not os.path.lexists(home):
+        return
+    if os.path.islink(home) or not os.path.isdir(home):
+        raise BadInput(f"{home} is not a folder of holdfast's own but a link or a file; remove it by hand")
+    foreign = sorted(set(os.listdir(home)) - _OURS)
+    if foreign:
+        raise BadInput(
+            f"{home} is not removed, because holdfast did not make {', '.join(foreign[:5])} in it. "
+            "Nothing was changed; look at it and remove it by hand, or run this without --purge"
+        )
+    for wiring in record.load(app.home):
+        raw = swap.current(wiring.settings)
+        if wiring.settings != settings and raw is not None and _named_in(raw, wiring.settings):
+            raise BadInput(
+                f"{wiring.settings} is wired, too. Nothing was changed; first run `holdfast uninstall` "
+                f"for it{' in that folder, with --project' if wiring.scope == 'project' else ''}"
+            )
+
+
+def remove_home(home: str) -> None:
+    shutil.rmtree(home)

@@ -1,0 +1,207 @@
+"""`install` and `uninstall`: the client's settings edited, in an order that any kill survives.
+
+    install:    lock → read → plan → back up → record → settings
+    uninstall:  lock → read → plan → back up → settings → forget the record
+
+The settings change in one step and only if they still hold what was read; otherwise all is done over.
+Killed anywhere, they hold the old text or the new one, and either command can be run again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import holdfast
+from holdfast.app import Holdfast
+from holdfast.disk import files
+from holdfast.errors import HoldfastError
+from holdfast.install import leftovers, place, plan, record, swap
+from holdfast.install.place import Place, speaking_of
+from holdfast.install.plan import Plan
+from holdfast.install.settings import EVENTS, Launcher
+
+_TRIES = 50
+
+
+@dataclass(frozen=True)
+class Installed:
+    settings: str
+    scope: str
+    changed: bool
+    dry_run: bool
+    events: list[str]
+    statusline: str
+    backup: str
+    diff: str
+
+    def __str__(self) -> str:
+        if self.dry_run:
+            return self.diff or f"{self.settings}: nothing would change, holdfast is wired"
+        if not self.changed:
+            return f"{self.settings}: nothing to do, holdfast is wired"
+        lines = [f"wired {len(self.events)} hooks in {self.settings}; statusline: {self.statusline}"]
+        if self.backup:
+            lines.append(f"as it was: {self.backup}")
+        return "\n".join([*lines, "undo with: holdfast uninstall" + _flag(self.scope)])
+
+
+@dataclass(frozen=True)
+class Uninstalled:
+    settings: str
+    scope: str
+    outcome: str
+    home: str  # "": it was removed, or was not there
+    verified: list[str] | None  # the settings files that were looked through
+
+    def __str__(self) -> str:
+        lines = [f"{self.settings}: {self.outcome}"]
+        if self.home:
+            lines.append(f"kept: {self.home} (remove it with: holdfast uninstall --purge)")
+        if self.verified is not None:
+            lines.append(f"left of holdfast in {' '.join(self.verified) or 'any settings'}: nothing")
+        return "\n".join(lines)
+
+
+def install(
+    app: Holdfast, *, project: bool = False, dry_run: bool = False, statusline: bool = True
+) -> Installed:
+    """Wire holdfast into the client's settings.
+
+    Parameters
+    ----------
+    project
+        The settings of the project in this folder, not your own.
+    dry_run
+        Show what would change, and change nothing.
+    statusline
+        Also the statusline; one that is there is kept and shown with ours.
+    """
+    target = place.find(app, project)
+    launcher = _launcher()
+    with speaking_of(target.path):
+        folders = target.missing_folders()
+
+        def next_plan() -> Plan:
+            known = record.of(app.home, target.path)
+            return plan.for_install(
+                target, target.read(), known, launcher, statusline=statusline, folders=folders
+            )
+
+        target.refuse_if_not_ours_to_edit()
+        first = next_plan()  # what is wrong with the file shows before anything is touched
+        if dry_run:
+            return _installed(first, "", dry_run=True)
+        with record.locked(app.home):
+            done = _settle(app, target, next_plan)
+            known = record.of(app.home, target.path)
+    return _installed(done, known.backup if known else "", dry_run=False)
+
+
+def uninstall(
+    app: Holdfast, *, project: bool = False, verify: bool = False, purge: bool = False
+) -> Uninstalled:
+    """Take holdfast out of the client's settings again, to the byte.
+
+    Parameters
+    ----------
+    project
+        The settings of the project in this folder, not your own.
+    verify
+        Then look through all settings for anything of holdfast, and fail if there is.
+    purge
+        Also remove holdfast's home: all that it remembers.
+    """
+    target = place.find(app, project)
+    with speaking_of(target.path):
+        if purge:
+            leftovers.refuse_purge(app, target.path)
+
+        def next_plan() -> Plan:
+            return plan.for_uninstall(target, target.read(), record.of(app.home, target.path))
+
+        done = next_plan()
+        if done.after != done.before:
+            target.refuse_if_not_ours_to_edit()
+        known = record.of(app.home, target.path)
+        if known or done.after != done.before or (purge and os.path.isdir(app.home.root)):
+            with record.locked(app.home):
+                known = record.of(app.home, target.path)
+                done = _settle(app, target, next_plan)
+                if purge:
+                    leftovers.remove_home(app.home.root)
+                _remove_folders(known.created_dirs if known else [])
+        verified = leftovers.verify(app) if verify else None
+    home = app.home.root if os.path.isdir(app.home.root) else ""
+    return Uninstalled(target.path, target.scope, done.outcome, home, verified)
+
+
+def _settle(app: Holdfast, target: Place, next_plan: Callable[[], Plan]) -> Plan:
+    """Do what is planned; all over again when someone else wrote meanwhile. Needs the lock."""
+    temporary = f"{target.folder}/.settings.json.holdfast-{record.sha256(app.home.root.encode())[:8]}"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)  # left by a process that was killed
+    for _ in range(_TRIES):
+        todo = next_plan()
+        known = record.of(app.home, target.path)
+        wiring = todo.wiring
+        if wiring and todo.base is not None:
+            wiring = replace(wiring, backup=record.back_up(app.home, todo.base))
+        if todo.before is not None and todo.after != todo.before:
+            record.back_up(app.home, todo.before)
+        if wiring and wiring != known:
+            record.save(app.home, target.path, wiring)
+        if todo.after != todo.before:
+            files.make_dir(target.folder)
+            if not swap.put(target.path, todo.before, todo.after, temporary):
+                continue
+        if known and not wiring:
+            record.save(app.home, target.path, None)
+        return todo
+    raise HoldfastError(
+        f"{target.path} was changed by another program each of {_TRIES} times it was to be replaced. "
+        "It is as that program left it; run this again when it is quiet"
+    )
+
+
+def _remove_folders(made: list[str]) -> None:
+    for folder in reversed(made):
+        with suppress(OSError):  # someone else uses it by now
+            os.rmdir(folder)
+
+
+def _launcher() -> Launcher:
+    package = os.path.dirname(os.path.realpath(holdfast.__file__))
+    return Launcher(os.path.realpath(sys.executable), package + "/launch.py")
+
+
+def _installed(done: Plan, backup: str, *, dry_run: bool) -> Installed:
+    wiring = done.wiring
+    assert wiring  # every plan for install has one
+    return Installed(
+        settings=wiring.settings,
+        scope=wiring.scope,
+        changed=done.after != done.before,
+        dry_run=dry_run,
+        events=list(EVENTS),
+        statusline=done.outcome,
+        backup=backup,
+        diff=_diff(done, wiring.settings) if dry_run else "",
+    )
+
+
+def _diff(todo: Plan, path: str) -> str:
+    before, after = (
+        [line.removesuffix("\r") for line in raw.decode().removesuffix("\n").split("\n")] if raw else []
+        for raw in (todo.before, todo.after)
+    )
+    name = path if todo.before is not None else "/dev/null"
+    return "\n".join(difflib.unified_diff(before, after, name, path, lineterm=""))
+
+
+def _flag(scope: str) -> str:
+    return " --project" if scope == "project" else ""
