@@ -19,6 +19,9 @@ PYTHON = os.path.realpath(sys.executable)
 #: Seconds until a test gives up on a hook. A hook gives up on itself long before.
 SAFETY_S = 60
 
+#: What may stand where a text should be.
+WRONG = (None, 5, -1.5, True, [], ["s1"], {}, {"id": "s1"})
+
 #: The client's own list of events, and the fields each brings besides the common ones.
 EVENTS: dict[str, dict] = {
     "PreToolUse": {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_pre"},
@@ -341,3 +344,7 @@ class Transcript:
         self.parent = str(line["uuid"])
         with self.path.open("ab") as file:
             file.write(encode(line) + b"\n")
+
+
+def write_state(home: Path, data: bytes) -> None:
+    (folder(home) / "state.json").write_bytes(data)

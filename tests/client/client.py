@@ -158,14 +158,17 @@ class Machine:
         resume: str = "",
         client_json: dict | None = None,
         session: bool = True,
+        probed: bool = True,
     ) -> Run:
         """`keys` makes it interactive (see `terminal`); `client_json` goes into the client's own
         memory of itself, where for instance its cached feature flags are. Not a `session`: one of the
-        client's other commands, which want no flags."""
+        client's other commands, which want no flags. Not `probed`: with no hook of ours beside."""
         number = len(list(self.folder.glob("run-*")))
         folder = self.folder / f"run-{number}"
         folder.mkdir()
-        self._prepare(folder, settings or {}, client_json or {})
+        probe = [PYTHON, "-I", "-S", str(HERE / "probe.py"), str(folder / "probe.jsonl")]
+        whole = merged(wired(probe) if probed else {}, settings or {})
+        self._prepare(whole, client_json or {})
         loose = ["--dangerously-skip-permissions"]
         loose += [] if keys else ["--output-format", "stream-json", "--verbose"]
         loose += ["--resume", resume] if resume else []
@@ -184,10 +187,8 @@ class Machine:
         _enter(folder / "job.json")
         return Run.load(folder)
 
-    def _prepare(self, folder: Path, settings: dict, client_json: dict) -> None:
-        probe = [PYTHON, "-I", "-S", str(HERE / "probe.py"), str(folder / "probe.jsonl")]
-        whole = merged(wired(probe), settings)
-        (self.config / "settings.json").write_text(json.dumps(whole))
+    def _prepare(self, settings: dict, client_json: dict) -> None:
+        (self.config / "settings.json").write_text(json.dumps(settings))
         path = self.config / ".claude.json"
         memory = json.loads(path.read_text()) if path.exists() else {}
         path.write_text(json.dumps(merged(merged(memory, self._introduced()), client_json)))
