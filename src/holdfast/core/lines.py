@@ -107,8 +107,9 @@ def _salvage(text: str, size: int, account: Account) -> list:
     while at >= 0 and pieces < _PIECES:
         try:
             value, end = scan(text, at)
-        except UNREADABLE:
-            tries -= 1
+        except UNREADABLE as problem:
+            # Nested too deep, every start inside it is nested almost as deep: not one by one.
+            tries = min(tries - 1, 1) if isinstance(problem, RecursionError) else tries - 1
             # With the last attempt, the last record: what follows a cut one is mostly alone there.
             at = starts.after(at) if tries > 1 else starts.last(at) if tries else -1
             continue
