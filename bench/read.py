@@ -21,7 +21,7 @@ from harness import LAUNCH, PYTHON, REPO, progress, run, table
 sys.path.insert(0, str(REPO / "src"))
 
 from holdfast.core.state import State
-from holdfast.disk import transcripts
+from holdfast.disk import curve, transcripts
 
 
 def main() -> None:
@@ -89,7 +89,7 @@ def _fold(path: Path) -> None:
 
 
 def _usages(path: Path) -> None:
-    for _ in transcripts.usages(str(path)):
+    for _ in curve.usages(str(path)):
         pass
 
 

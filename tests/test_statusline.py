@@ -54,10 +54,15 @@ def test_it_says_how_full_which_rung_how_far_and_how_many_turns(home: Path, tran
     assert line == "███████░░░ 75% · L1 warning · 42.0k left · ~8 turns"
 
 
-@pytest.mark.parametrize("columns", [0, 5, 14, 30, 45, 60, 9999])
+def test_no_columns_are_as_good_as_unknown(home: Path, transcript: Path) -> None:
+    assert shown(payload(transcript, 125_000), home, COLUMNS="0").count("·") == 3
+
+
+@pytest.mark.parametrize("columns", [1, 5, 14, 30, 45, 60, 9999])
 def test_it_stays_within_the_columns(home: Path, transcript: Path, columns: int) -> None:
     line = PLAIN.sub("", shown(payload(transcript, 125_000), home, COLUMNS=str(columns)))
     assert len(line) <= columns
+    assert line or columns < 14
     assert line.startswith("███████░░░ 75%") is (columns >= 14)
 
 
@@ -107,6 +112,47 @@ def test_the_statusline_that_was_there_before_stands_above_ours(home: Path, tran
     first, second = PLAIN.sub("", shown(payload(transcript, 125_000), home)).split("\n")
     assert first == "claude-opus-4-6"
     assert second.startswith("███████░░░ 75%")
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("echo a; sleep 50 & wait", "a"),  # what came is shown
+        ("echo b; exec >&-; sleep 50", "b"),
+        ("yes | head -c 90000000", "y"),  # no more than anyone reads
+    ],
+)
+def test_what_it_prints_is_shown_however_it_goes_on(
+    home: Path, transcript: Path, command: str, first: str
+) -> None:
+    with_former(home, command)
+    lines = PLAIN.sub("", shown(payload(transcript, 125_000), home)).split("\n")
+    assert (lines[0], lines[-1][:14]) == (first, "███████░░░ 75%")
+    assert len(lines) < 100_000
+
+
+def test_a_payload_of_any_size_reaches_it_whole(home: Path, transcript: Path) -> None:
+    with_former(home, "python3 -c 'import json,sys; print(len(json.load(sys.stdin)[\"extra\"]))'")
+    assert shown(payload(transcript, 125_000, extra="x" * 200_000), home).startswith("200000\n")
+
+
+def test_it_is_shown_even_when_ours_fails(home: Path, transcript: Path) -> None:
+    with_former(home, "echo theirs")
+    (home / "sessions").write_text("a file where the folder should be")
+    assert shown(payload(transcript, 125_000), home) == "theirs"
+
+
+def test_in_a_project_of_its_own_wiring_the_users_statusline_stays(home: Path, transcript: Path) -> None:
+    home.mkdir()
+    client = home / "client"
+    client.mkdir()
+    (client / "settings.json").write_text('{"statusLine": {"type": "command", "command": "echo MINE"}}')
+    other = {"scope": "project", "settings": "/elsewhere/.claude/settings.json"}
+    other["statusline_before"] = {"type": "command", "command": "echo OTHERS"}  # type: ignore[assignment]
+    here = {"scope": "project", "settings": "/here/.claude/settings.json"}
+    (home / "install.json").write_text(json.dumps({"v": 1, "wirings": [other, here]}))
+    environ = {"CLAUDE_CONFIG_DIR": str(client), "CLAUDE_PROJECT_DIR": "/here"}
+    assert shown(payload(transcript, 125_000), home, **environ).startswith("MINE\n")
 
 
 @pytest.mark.parametrize("command", ["exit 3", "sleep 60", "/no/such/command 2>/dev/null", "kill -9 $$"])

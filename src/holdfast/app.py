@@ -18,7 +18,7 @@ class Holdfast:
         self.window = 0  # the user's own word on the window's size; 0: none
         self.trouble = ""
         own = environ.get("HOLDFAST_WINDOW", "")
-        if own.isascii() and own.isdecimal() and len(own) < 9 and int(own):
+        if own.isascii() and own.isdecimal() and len(own) < 9 and int(own) >= 1000:
             self.window = int(own)
         elif own:
             self.trouble = f"HOLDFAST_WINDOW is {own[:32]!r}; it takes a number of tokens, such as 200000"

@@ -67,7 +67,7 @@ def _answer(event: Event, app: Holdfast, state: State, reading: Reading) -> str:
         return ""
     from holdfast import statusline  # no hook needs it
 
-    return statusline.beside_former(statusline.line(state, reading, app.environ), event, app)
+    return statusline.line(state, reading, app.environ)
 
 
 def _transcript(event: Event) -> str:

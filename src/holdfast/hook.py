@@ -21,7 +21,7 @@ from holdfast.core.events import Event, from_hook
 from holdfast.core.heard import STATUSLINE
 from holdfast.disk import trail
 from holdfast.disk.home import is_safe_name
-from holdfast.errors import Late
+from holdfast.errors import HoldfastError, Late
 
 #: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all.
 _BUDGET_S = 1.0
@@ -41,10 +41,10 @@ def main() -> None:
         payload, size = _read_stdin()
         event = from_hook(payload, now(), size, STATUSLINE if sys.argv[1:] == ["statusline"] else "")
         _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
-        if not _stands_down(app, event):
-            reply = engine.handle(event, app)
-            if reply.stdout:
-                posix.write(1, reply.stdout.encode())
+        if event.name == STATUSLINE:
+            posix.write(1, _statusline(app, event).encode())
+        elif not _stands_down(app, event):
+            engine.handle(event, app)
     except Exception as problem:
         _note(app, event, problem)
     finally:
@@ -58,7 +58,19 @@ def _stands_down(app: Holdfast, event: Event) -> bool:
         return False
     from holdfast.disk import wiring
 
-    return wiring.covers(app.home, event.cwd)
+    return wiring.covers(app.home, app.environ.get("CLAUDE_PROJECT_DIR") or event.cwd)
+
+
+def _statusline(app: Holdfast, event: Event) -> str:
+    """What the user had there before is shown even when ours fails."""
+    from holdfast import statusline
+
+    try:
+        ours = engine.handle(event, app).stdout
+    except (OSError, HoldfastError) as problem:
+        _note(app, event, problem)
+        ours = ""
+    return statusline.beside_former(ours, event, app)
 
 
 def _watchdog(seconds: float) -> None:
@@ -90,8 +102,6 @@ def _read_stdin() -> tuple[bytes, int]:
 
 def _note(app: Holdfast | None, event: Event | None, problem: Exception) -> None:
     """Where and what kind, and for our own errors the message: others may carry a session's text."""
-    from holdfast.errors import HoldfastError
-
     place = problem.__traceback__
     while place and place.tb_next:
         place = place.tb_next

@@ -13,20 +13,21 @@ from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import dump
 from holdfast.core.ladder import BELOW, level
 from holdfast.core.state import State
-from holdfast.disk.wiring import MARK, wirings
+from holdfast.disk.wiring import MARK, applying, setting
 from holdfast.errors import Late
 
 _BAR = 10
 _GREEN, _YELLOW, _RED, _DIM, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"
 _COLOURS = ((85, _RED), (70, _YELLOW), (0, _GREEN))
 _WIDEST = 400
+_LONGEST_FORMER = 1 << 16
 
 
 def line(state: State, reading: Reading, environ: dict[str, str]) -> str:
     """As much as fits, most important first."""
     width = environ.get("COLUMNS", "")
-    columns = int(width) if width.isascii() and width.isdecimal() and len(width) < 5 else _WIDEST
-    return _render(state, reading, columns, colours=not environ.get("NO_COLOR"))
+    columns = int(width) if width.isascii() and width.isdecimal() and len(width) < 5 else 0
+    return _render(state, reading, columns or _WIDEST, colours=not environ.get("NO_COLOR"))
 
 
 def _render(state: State, reading: Reading, columns: int, colours: bool) -> str:
@@ -48,7 +49,7 @@ def _render(state: State, reading: Reading, columns: int, colours: bool) -> str:
         if len(longer) > min(columns, _WIDEST):
             break
         shown = longer
-    if not colours:
+    if not colours or not shown:
         return shown
     colour = next(colour for least, colour in _COLOURS if fill >= least)
     head, dot, rest = shown.partition(" · ")
@@ -71,54 +72,57 @@ def _short(tokens: int) -> str:
 
 def beside_former(ours: str, event: Event, app: Holdfast) -> str:
     """Our line below what the statusline the user had before holdfast prints."""
-    command = _former(app)
-    if not command:
-        return ours
-    try:
-        return (_run(command, dump(event.data).encode(), app.environ) + b"\n").decode(
-            "utf-8", "replace"
-        ) + ours
-    except (Late, OSError):  # it takes too long or cannot be started: ours does not depend on it
-        return ours
+    command = _former(app, event)
+    printed = _run(command, dump(event.data).encode(), app.environ) if command else b""
+    theirs = printed.decode("utf-8", "replace").rstrip("\n")
+    return "\n".join(filter(None, (theirs, ours)))
 
 
 def _run(command: str, payload: bytes, environ: dict[str, str]) -> bytes:
-    given_read, given_write = posix.pipe()
+    """What it prints until it closes its output, is late, or has printed more than anyone reads."""
     out_read, out_write = posix.pipe()
-    pid = posix.posix_spawn(
-        "/bin/sh",
-        ["sh", "-c", command],
-        environ,
-        file_actions=[(posix.POSIX_SPAWN_DUP2, given_read, 0), (posix.POSIX_SPAWN_DUP2, out_write, 1)],
-        setpgroup=0,
-    )
-    posix.close(given_read)
+    try:
+        given = _stdin(payload)
+        pid = posix.posix_spawn(
+            "/bin/sh",
+            ["sh", "-c", command],
+            environ,
+            file_actions=[(posix.POSIX_SPAWN_DUP2, given, 0), (posix.POSIX_SPAWN_DUP2, out_write, 1)],
+            setpgroup=0,
+        )
+    except OSError:  # ours does not depend on it
+        return b""
     posix.close(out_write)
-    _give(given_write, payload[:60_000])  # no more than a pipe holds, so that nobody waits
-    printed = []
+    printed = b""
     try:
-        while piece := posix.read(out_read, 1 << 16):
-            printed.append(piece)
+        while len(printed) < _LONGEST_FORMER and (piece := posix.read(out_read, 1 << 14)):
+            printed += piece
     except Late:
-        posix.killpg(pid, 9)  # with whatever it has started
-        raise
+        pass  # what came until now is shown
+    posix.killpg(pid, 9)  # with whatever it has started; if it is done, it does not notice
     posix.waitpid(pid, 0)
-    return b"".join(printed).rstrip(b"\n")
+    return printed
 
 
-def _give(fd: int, payload: bytes) -> None:
-    try:
-        posix.write(fd, payload)
-    except BrokenPipeError:
-        return  # it does not read its stdin
-    finally:
-        posix.close(fd)
+def _stdin(payload: bytes) -> int:
+    """A descriptor from which the payload can be read, without anyone waiting for the reader."""
+    if hasattr(posix, "memfd_create"):
+        given = posix.memfd_create("statusline")
+        posix.write(given, payload)
+        posix.lseek(given, 0, 0)
+        return given
+    given, write = posix.pipe()  # not on Linux; a payload is far smaller than what a pipe holds
+    posix.write(write, payload[:16_000])
+    posix.close(write)
+    return given
 
 
-def _former(app: Holdfast) -> str:
-    """The command `holdfast install` found in our place, from its record."""
-    for wiring in wirings(app.home):
-        earlier = wiring.get("statusline_before")
+def _former(app: Holdfast, event: Event) -> str:
+    """The command `holdfast install` found in our place, or, for a project, the user's own."""
+    project = app.environ.get("CLAUDE_PROJECT_DIR") or event.cwd
+    candidates = [wiring.get("statusline_before") for wiring in applying(app.home, project)]
+    candidates.append(setting(app.client_dir + "/settings.json", "statusLine"))
+    for earlier in candidates:
         command = earlier.get("command") if type(earlier) is dict else None
         if type(command) is str and MARK not in command:  # never ourselves
             return command

@@ -62,6 +62,7 @@ def test_window_and_threshold_are_those_of_the_client(model: str, window: int, c
         ),
         ({"auto_window": 100_000, "auto_window_from": "settings"}, "claude-sonnet-4-5", 67_000, "settings"),
         ({"percent": 70}, "claude-opus-4-6", 126_000, "model"),
+        ({"percent": 30}, "claude-opus-4-6", 54_000, "model"),
         ({"percent": 99}, "claude-opus-4-6", 167_000, "model"),  # can only lower it
         ({"percent": 70}, "claude-sonnet-4-5", 200_000, "model"),  # nothing to lower
         ({"model_windows": {"claude-opus-5-5": 200_000}}, "claude-opus-5-5", 167_000, "settings"),
@@ -115,6 +116,43 @@ def test_a_compaction_teaches_where_the_client_compacts() -> None:
     script.boundary("manual", 90_000)
     script.answer(context=30_000)
     assert measure(state_of(script)).capacity == 167_009
+
+
+def test_a_context_larger_than_a_compaction_refutes_what_it_taught() -> None:
+    """It was not for want of room: the client compacts while nobody is there, too."""
+    script = Script(model="claude-opus-5-5")
+    script.answer(context=210_000)
+    script.boundary("auto", 210_010)
+    script.answer(context=150_000)
+    assert measure(state_of(script)).capacity == 210_010
+    script.answer(context=600_000)
+    assert measure(state_of(script)).capacity == 967_000
+
+
+def test_however_much_is_taken_away_something_is_left() -> None:
+    script = Script()
+    script.answer(context=30_000)
+    script.answer(context=90_000)
+    script.line("system", subtype="microcompact_boundary", microcompactMetadata={"tokensSaved": 90_000})
+    assert 20_000 < measure(state_of(script)).used <= 30_000
+
+
+def test_without_a_transcript_the_statusline_is_believed() -> None:
+    state = state_of()
+    window = {
+        "context_window_size": 200_000,
+        "current_usage": {"input_tokens": 150_000, "output_tokens": 50},
+    }
+    told = Event("StatusLine", "s1", 1, {"model": {"id": "claude-opus-4-6"}, "context_window": window})
+    state.overlay(told)
+    assert (measure(state).used, measure(state).source) == (150_050, "usage")
+
+
+@pytest.mark.parametrize("size", [0, 1, 999])
+def test_a_window_too_small_to_be_one_is_not_believed(size: int) -> None:
+    state = state_of()
+    state.overlay(Event("StatusLine", "s1", 1, {"context_window": {"context_window_size": size}}))
+    assert measure(state).window == 1_000_000
 
 
 def test_what_another_model_did_says_nothing_of_this_one() -> None:

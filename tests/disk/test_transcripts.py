@@ -579,3 +579,23 @@ def mixed(folder: Path) -> tuple[Path, dict[str, Path]]:
         views[talks[turn].agent].append(every[-1])
     alone = {agent: write(folder / f"only{agent}", *lines) for agent, lines in views.items()}
     return write(folder / "t", *every), alone
+
+
+# -- out of time
+
+
+def test_out_of_time_the_newest_is_read_all_the_same(tmp_path, monkeypatch):
+    from holdfast.disk import transcripts
+
+    session = made(tmp_path / "t", 6_000_000)
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(transcripts, "elapsed", lambda: next(ticks) / 10)
+    state = State("s1")
+    assert catch_up(state, str(session.path), ALL, 0.3) == "behind"
+    assert state.behind is not None
+    assert state.seen.start > 0
+    monkeypatch.undo()
+    newest = read(session.path).seen.meter.context
+    assert state.seen.meter.context == newest or state.seen.offset < session.path.stat().st_size
+    converge(state, session.path, 1_000_000)
+    assert plain(state, session.path) == plain(read(session.path), session.path)

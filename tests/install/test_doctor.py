@@ -59,6 +59,12 @@ def rewired(machine: Path, change: Callable[[str], str]) -> None:
     settings(machine).write_text(change(settings(machine).read_text()))
 
 
+def _twice(text: str) -> str:
+    data = json.loads(text)
+    data["hooks"]["Stop"] *= 2
+    return json.dumps(data)
+
+
 PYTHON = os.path.realpath(sys.executable)
 
 
@@ -76,6 +82,11 @@ PYTHON = os.path.realpath(sys.executable)
         ),
         (lambda text: text.replace("exec ", "echo hello; exec "), "printed something"),
         (lambda text: text.replace('"PreCompact"', '"PreCompacted"'), "no hook for PreCompact"),
+        (
+            lambda text: text.replace('{\n  "hooks"', '{\n  "disableAllHooks": true,\n  "hooks"'),
+            "disableAllHooks",
+        ),
+        (lambda text: _twice(text), "more than one hook of ours for Stop"),
         (lambda text: text[:-20], "settings.json"),
     ],
 )
@@ -86,6 +97,14 @@ def test_wiring_that_does_not_work_is_found(machine: Path, change: Callable[[str
     assert not found.ok
     assert says in str(found)
     assert all(check.fix for check in found.checks if not check.ok)
+
+
+def test_settings_that_are_a_folder_are_one_finding_of_many(machine: Path) -> None:
+    install(opened(machine))
+    (machine / "project/.claude/settings.local.json").mkdir(parents=True)
+    found = doctor(opened(machine))
+    assert [check.name for check in found.checks if not check.ok] == ["settings"]
+    assert len(found.checks) > 8
 
 
 def test_what_others_may_read_is_found(machine: Path) -> None:

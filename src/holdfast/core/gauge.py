@@ -1,4 +1,4 @@
-"""How full the window is, and how we know: `measure(state, own) -> Reading`.
+"""How full the window is, and how we know: `measure(state) -> Reading`.
 
 The window is what the model can hold; capacity is where the client will compact, derived the way
 the client derives it. They differ by up to a fifth, which is why meters that show only one of them
@@ -32,7 +32,7 @@ _ALL_AHEAD = (2, 1, 39)
 #: With the beta header these are large, and the client waits for the API's refusal.
 _REACTIVE_1M = ("sonnet-4-5", "sonnet-4-6")
 #: A compaction this much below the derived threshold shows that the client knows better.
-_TAUGHT = 0.97
+_TAUGHT, _LEAST_TAUGHT = 0.97, 30_000
 
 #: Shares of the window per message, read, edit, other tool and subagent: the last but one resort.
 _WEIGHTS = (0.01, 0.02, 0.015, 0.005, 0.05)
@@ -40,7 +40,7 @@ _BYTES_PER_TOKEN = 4
 
 
 class Reading:
-    """One measurement. `percent` is of the window, `fill` (0 to 100) of the capacity."""
+    """One measurement. `percent` is of the window, `fill` of the capacity; both may pass 100."""
 
     __slots__ = (
         "capacity",
@@ -111,17 +111,19 @@ def _used(state: State, size: int, window: int) -> tuple[float, float, float, st
     meter = seen.meter
     ratio = meter.ratio()
     pending = sum(p[0] / ratio + p[1] for p in heard.pending.values())
+    if heard.told[2:] == [seen.turns, seen.compacted] and heard.told[0] != meter.context:
+        # The statusline is told of a response before the transcript holds it, if there is one.
+        return heard.told[0], heard.told[1], pending, "usage+estimate" if pending else "usage"
     if state.awaits_boundary or not seen.entries:
         if state.awaits_boundary or heard.units:
             text = heard.units / ratio + heard.tokens
             return 0, 0, meter.bare() + text, "estimate"
         counted = (heard.messages, heard.reads, heard.edited, heard.tools_used, heard.subagents)
-    elif heard.told[2:] == [seen.turns, seen.compacted] and heard.told[0] != meter.context:
-        # The statusline is told of a response before the transcript holds it.
-        return heard.told[0], heard.told[1], pending, "usage+estimate" if pending else "usage"
     elif meter.context:
-        after = meter.added(ratio) + pending
-        return meter.context, meter.written(ratio), after, "usage+estimate" if after else "usage"
+        written = meter.written(ratio)
+        # However much was taken away, what fills the window before anything was said is still there.
+        after = max(meter.added(ratio) + pending, min(0.0, meter.bare() - meter.context - written))
+        return meter.context, written, after, "usage+estimate" if after else "usage"
     elif meter.has_text:
         return 0, 0, meter.from_text(ratio) + pending, "estimate"
     else:
@@ -182,7 +184,8 @@ def _taught(state: State, model: str) -> int:
         if number <= since:
             break
         if row[1] == "auto" and _same(row[5], model):
-            return int(row[2])
+            # A larger context since then shows that it was not compacted for want of room.
+            return int(row[2]) if row[2] > max(_LEAST_TAUGHT, state.seen.meter.peak) else 0
         number -= 1
     return 0
 
@@ -199,11 +202,11 @@ def _ahead(model: str, window: int, version: tuple) -> bool:
 
 def _threshold(window: int, answer: int, client: dict) -> int:
     effective = window - answer
-    threshold = effective - _MARGIN
+    threshold = max(window // 2, effective - _MARGIN)  # half of a window with no room for an answer
     percent = client.get("percent", 0)
     if percent:  # can only lower it
         threshold = min(int(effective * percent / 100), threshold)
-    return max(window // 2, threshold)  # of a window too small to have room for an answer, half
+    return max(1, threshold)
 
 
 def _version(text: str) -> tuple:

@@ -93,7 +93,7 @@ def _statusline(heard: Heard, event: Event) -> None:
     if type(window) is not dict:
         return
     size = count(window.get("context_window_size"))
-    if size:
+    if size >= 1000:
         heard.window, heard.window_of = size, heard.model
     told = usage(window.get("current_usage"))
     if told:  # absent before the first response, zeros right after a compaction

@@ -37,7 +37,8 @@ _MARK = 12
 FIELDS = (
     "context given cache_read cache_creation output final own_units own_tokens thought_units "
     "thought_tokens added_units added_tokens drop since_units since_tokens taught_units taught_tokens "
-    "base base_after_compaction compacted attachments writes_attachments highest first_context cycle_turns"
+    "base base_after_compaction compacted attachments writes_attachments highest first_context peak "
+    "cycle_turns"
 ).split()
 
 
@@ -55,7 +56,8 @@ class Meter:
     base = 0.0
     base_after_compaction = compacted = attachments = writes_attachments = False
     highest = 0  # largest context seen
-    first_context = cycle_turns = 0  # of the first response since the last compaction; turns since
+    # Since the last compaction: context of the first response, the largest, and turns.
+    first_context = peak = cycle_turns = 0
     message = ""  # id of the last response
     model = ""
 
@@ -146,6 +148,7 @@ class Meter:
         self.output = max(self.output, usage.output)
         self.final = self.final or final
         self.highest = max(self.highest, self.context)
+        self.peak = max(self.peak, self.context)
 
     def _learn(self, context: int) -> None:
         if not self.context:
@@ -198,7 +201,7 @@ class Meter:
         self.own_units = self.own_tokens = self.thought_units = self.thought_tokens = 0.0
         self.added_units = self.added_tokens = self.drop = 0.0
         self.message = ""
-        self.first_context = self.cycle_turns = 0
+        self.first_context = self.peak = self.cycle_turns = 0
         self.compacted, self.attachments = True, False
 
     def _remember(self, uuid: str, units: float, tokens: float) -> None:

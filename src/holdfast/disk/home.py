@@ -1,5 +1,7 @@
 """Where holdfast keeps its files. Paths are plain strings: hooks never pay for pathlib."""
 
+import posix
+
 from holdfast.errors import BadInput
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
@@ -8,6 +10,8 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 def locate(environ: dict[str, str]) -> tuple[str, str]:
     """(home of holdfast, configuration folder of the client)."""
     client = environ.get("CLAUDE_CONFIG_DIR") or _user_home(environ) + "/.claude"
+    if not client.startswith("/"):  # as the client reads it
+        client = f"{posix.getcwd()}/{client}"
     home = environ.get("HOLDFAST_HOME") or client + "/holdfast"
     if not home.startswith("/"):  # never the folder a hook happens to run in
         home = f"{_user_home(environ)}/{home}"
@@ -17,7 +21,6 @@ def locate(environ: dict[str, str]) -> tuple[str, str]:
 def _user_home(environ: dict[str, str]) -> str:
     home = environ.get("HOME", "")
     if not home.startswith("/"):
-        import posix
         import pwd
 
         try:

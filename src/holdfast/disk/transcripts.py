@@ -16,7 +16,7 @@ from holdfast.core.lines import LONGEST, Account, is_dense, records
 from holdfast.core.rewind import Rewinds, joined
 from holdfast.core.seen import Seen, checksum
 from holdfast.core.state import State
-from holdfast.core.transcript import Usage, entry, usage
+from holdfast.core.transcript import entry
 from holdfast.disk import files
 
 TYPE_CHECKING = False
@@ -30,6 +30,8 @@ _HEAD, _TAIL = 256, 128
 _WORTH_NO_GC = 1 << 20
 #: Of more than may be read at once, this much of the newest comes first.
 _NEWEST = 8 << 20
+#: When time has run out: this much of it all the same, in at most so many seconds more.
+_NEWEST_LATE, _EXTRA_S = 1 << 20, 0.15
 #: How often reading may start over in one call. Twice is enough for any file that holds still.
 _RESTARTS = 4
 
@@ -65,6 +67,7 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         state.seen, state.behind = _again(state.seen, why), None
         state.heard.pending.clear()
     left = most
+    whole = False
     for _ in range(_RESTARTS):
         if size - state.seen.offset > left:
             state.behind = state.behind or _front(state.seen)
@@ -73,14 +76,21 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         abandoned = _fold_range(state.seen, fd, size, until)
         left -= state.seen.offset - before
         if not abandoned:
+            whole = True
             break
         state.seen = _without(state.seen, abandoned, fd, size, most)
         state.heard.pending.clear()
+    if elapsed() >= until and size - state.seen.offset > _NEWEST_LATE:
+        # Out of time somewhere in the file: what is current is at its end, and a little of that is read
+        # in any case.
+        state.behind = state.behind or _front(state.seen)
+        state.seen = _newest(state.seen, _line_end(fd, size - _NEWEST_LATE, size))
+        whole = not _fold_range(state.seen, fd, size, elapsed() + _EXTRA_S)
     _identify(state.seen, fd)
     if state.behind and left > 0:
         _fill_in(state, fd, size, left, until)
     state.settle()
-    return "behind" if state.behind or elapsed() > until else ""
+    return "" if whole and not state.behind else "behind"
 
 
 def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
@@ -131,8 +141,8 @@ def _without(seen: Seen, abandoned: list, fd: int, size: int, most: int) -> Seen
 def _all_abandoned(seen: Seen, fd: int, size: int) -> list:
     place, rewinds = Seen(), Rewinds()
     place.offset = seen.start
-    for offset, raw, length in _lines(place, fd, size, Account(), 1e18):
-        if b'"user"' not in raw or b'"tool_use_id"' in raw:  # no prompt
+    for offset, raw, length in lines(place, fd, size, Account(), 1e18):
+        if b'"user"' not in raw:  # no prompt
             continue
         for record in records(raw, Account()):
             made = entry(record, offset, length)
@@ -179,14 +189,14 @@ def _live_lines(seen: Seen, fd: int, stop: int, account: Account, until: float) 
     """Every line but those a rewind abandoned. What is abandoned begins and ends with a line."""
     for start, end in seen.dead:
         if seen.offset < end:
-            yield from _lines(seen, fd, min(start, stop), account, until)
+            yield from lines(seen, fd, min(start, stop), account, until)
             if seen.offset == start:
                 account.skipped += end - start
                 seen.offset = end
-    yield from _lines(seen, fd, stop, account, until)
+    yield from lines(seen, fd, stop, account, until)
 
 
-def _lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "Iterator[Line]":
+def lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "Iterator[Line]":
     """(offset, line, length) of each line, newlines included, moving `seen.offset` past it first.
 
     A last line without newline is given only when it is a whole object already: nothing can be
@@ -268,34 +278,3 @@ def _changed(seen: Seen, fd: int, size: int) -> str:
     if _checksum_at(fd, seen.offset - tail, tail) != tail_print:
         return "rewritten"
     return ""
-
-
-def usages(path: str) -> "Iterator[tuple[str, str, Usage]]":
-    """(message id, model, Usage) of every main-chain response, in order: the usage curve alone.
-
-    Lines without a usage object are not parsed, which makes this several times faster than a fold.
-    """
-    seen = Seen()
-    account = Account()
-    fd = files.open_regular(path)
-    try:
-        last: tuple[str, str, Usage] | None = None
-        size = posix.fstat(fd).st_size
-        for _, raw, _ in _lines(seen, fd, size, account, 1e18):
-            if b'"usage"' not in raw or b'"assistant"' not in raw:
-                continue
-            for record in records(raw, account):
-                if record.get("type") != "assistant" or record.get("isSidechain") is True:
-                    continue
-                message = record.get("message")
-                found = usage(message.get("usage")) if type(message) is dict else None
-                if found is None:
-                    continue
-                here = (str(message.get("id")), str(message.get("model")), found)
-                if last and last[0] != here[0]:
-                    yield last
-                last = here
-        if last:
-            yield last
-    finally:
-        posix.close(fd)

@@ -1,7 +1,10 @@
-"""Whether the client's settings run our hooks already. Loaded only by the plugin's hooks, which then
-stand down, so that each event is handled once."""
+"""Where the client's settings run us, from the record of `holdfast install`.
 
-from holdfast.core.jsontext import UNREADABLE, load
+The plugin's hooks ask whether to stand down, so that each event is handled once; the statusline asks
+which one it replaced.
+"""
+
+from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import files
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput
@@ -11,9 +14,17 @@ MARK = "/holdfast/launch.py"
 _LARGEST = 4 << 20
 
 
-def covers(home: Home, cwd: str) -> bool:
-    """The record says where the wiring was put; the settings say whether it is still there."""
-    return any(_is_wired(wiring) for wiring in wirings(home) if _applies(wiring, cwd))
+def covers(home: Home, project: str) -> bool:
+    """Whether hooks of ours stand in settings that the client reads in `project`. The record says
+    where they were put; the settings say whether they are still there."""
+    return any(_is_wired(wiring) for wiring in applying(home, project))
+
+
+def applying(home: Home, project: str) -> list[dict]:
+    """The wirings that count in `project`, its own before the user's."""
+    found = wirings(home)
+    own = [wiring for wiring in found if wiring.get("scope") == "project" and _folder(wiring) == project]
+    return own + [wiring for wiring in found if wiring.get("scope") != "project"]
 
 
 def wirings(home: Home) -> list[dict]:
@@ -26,18 +37,21 @@ def wirings(home: Home) -> list[dict]:
     return [wiring for wiring in found if type(wiring) is dict] if type(found) is list else []
 
 
-def _applies(wiring: dict, cwd: str) -> bool:
-    if wiring.get("scope") != "project":
-        return True
-    project = str(wiring.get("settings", "")).partition("/.claude/")[0]
-    return cwd == project or cwd.startswith(project + "/")
+def _folder(wiring: dict) -> str:
+    return str(wiring.get("settings", "")).rpartition("/.claude/")[0]
 
 
 def _is_wired(wiring: dict) -> bool:
-    path = wiring.get("settings")
+    hooks = setting(wiring.get("settings"), "hooks")
+    return hooks is not None and MARK in dump(hooks)
+
+
+def setting(path: object, name: str) -> object:
+    """One setting of a file of the client's; None if that cannot be read."""
     if type(path) is not str:
-        return False
+        return None
     try:
-        return MARK.encode() in files.read(path, _LARGEST)
-    except (OSError, ValueError, BadInput):
-        return False
+        data = load(files.read(path, _LARGEST).decode("utf-8", "replace"))
+    except (OSError, BadInput, *UNREADABLE):
+        return None
+    return data.get(name) if type(data) is dict else None

@@ -9,9 +9,10 @@ import shlex
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,15 +57,16 @@ def doctor(app: Holdfast) -> Findings:
 def _wiring(app: Holdfast) -> Iterator[Check]:
     wired = False
     for path in place.candidates(app):
-        raw = swap.current(path)
-        if raw is None:
-            continue
         try:
-            data = parse(decode(raw, path), path).data
-        except BadInput as problem:
-            yield Check("settings", False, str(problem), f"mend {path}: the client does not read it either")
+            raw = swap.current(path)
+            data = parse(decode(raw, path), path).data if raw is not None else {}
+        except (BadInput, OSError) as problem:
+            yield Check("settings", False, f"{path}: {problem}", f"mend {path}, or move it away")
             continue
-        ours = dict(_ours(data))
+        if data.get("disableAllHooks") is True:
+            what = f"{path}: disableAllHooks is set, so that the client runs none"
+            yield Check("wiring", False, what, "take it out, or do without holdfast's hooks")
+        ours = list(_ours(data))
         if ours:
             wired = True
             yield from _of_settings(path, ours)
@@ -92,14 +94,19 @@ def _has_plugin(data: Any) -> bool:
     return any(name.startswith("holdfast@") and on is True for name, on in enabled)
 
 
-def _of_settings(path: str, ours: dict[str, str]) -> Iterator[Check]:
-    missing = [event for event in EVENTS if event not in ours]
+def _of_settings(path: str, ours: list[tuple[str, str]]) -> Iterator[Check]:
+    events = [event for event, _ in ours]
+    missing = [event for event in EVENTS if event not in events]
     if missing:
         what = f"{path}: no hook for {', '.join(missing)}"
         yield Check("wiring", False, what, "run: holdfast install")
-    for command in sorted(set(ours.values())):
+    twice = sorted({event for event in events if events.count(event) > 1})
+    if twice:
+        what = f"{path}: more than one hook of ours for {', '.join(twice)}"
+        yield Check("wiring", False, what, "run: holdfast install")
+    for command in sorted({command for _, command in ours}):
         problem = _fire(command)
-        times = sum(1 for used in ours.values() if used == command)
+        times = sum(1 for _, used in ours if used == command)
         if problem:
             yield Check("wiring", False, f"{path}: `{command}` {problem}", "run: holdfast install")
         else:
@@ -142,8 +149,9 @@ def _permissions(app: Holdfast) -> Check:
     open_to_others = [home] if stat.S_IMODE(os.stat(home).st_mode) & 0o077 else []
     for folder, _, names in os.walk(home):
         for path in [os.path.join(folder, name) for name in names]:
-            if stat.S_IMODE(os.lstat(path).st_mode) & 0o077:
-                open_to_others.append(path)
+            with suppress(FileNotFoundError):  # a hook has just renamed it
+                if stat.S_IMODE(os.lstat(path).st_mode) & 0o077:
+                    open_to_others.append(path)
     if open_to_others:
         what = f"others may look into {open_to_others[0]}"
         more = f" and {len(open_to_others) - 1} more" if len(open_to_others) > 1 else ""
@@ -163,11 +171,23 @@ def _locks(app: Holdfast) -> Check:
 
 
 def _is_stuck(path: str) -> bool:
+    """This process holds no lock of its own: closing the descriptor gives up nothing else."""
     if not os.path.exists(path):
         return False
-    # In a process of its own: closing any descriptor of a lock file gives up the lock of the process.
-    code = "import os,signal,sys; signal.alarm(1); os.lockf(os.open(sys.argv[1], os.O_RDWR), os.F_LOCK, 0)"
-    return subprocess.run([sys.executable, "-c", code, path], check=False).returncode != 0  # noqa: S603
+    fd = os.open(path, os.O_RDWR)
+    try:
+        until = time.monotonic() + 1
+        while True:
+            try:
+                os.lockf(fd, os.F_TLOCK, 0)
+            except (BlockingIOError, PermissionError):
+                if time.monotonic() > until:
+                    return True
+                time.sleep(0.05)
+            else:
+                return False
+    finally:
+        os.close(fd)
 
 
 def _client(app: Holdfast) -> Check:

@@ -29,7 +29,7 @@ EVENTS = {
     "StopFailure": (5, False),
     "SubagentStart": (5, True),
     "SubagentStop": (5, True),
-    "PostCompact": (5, True),
+    "PostCompact": (5, False),
     "PostModelSwitch": (5, True),
     "TaskCreated": (5, True),
     "TaskCompleted": (5, True),
