@@ -14,6 +14,7 @@ _RUNNERS = frozenset(
 _BUILDERS = frozenset(
     "npm yarn pnpm bun deno go cargo make mvn gradle gradlew dotnet mix rake just bazel swift run".split()
 )
+_SEPARATORS = str.maketrans(";&|()", "     ")
 _DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
 _ANSWERING = ("answer", "result", "boundary", "micro")
 _LONGEST_NAME, _LONGEST_ID = 1024, 64
@@ -153,10 +154,8 @@ def _use(seen: Seen, entry: Entry, call: str, tool: str, given: dict) -> None:
 
 def runs_tests(command: str) -> bool:
     """Whether a shell command runs tests: a test runner, `<builder> test`, or a script named so."""
-    for mark in ";&|()":
-        command = command[:4096].replace(mark, " ")
     before = ""
-    for word in command.split():
+    for word in command[:4096].translate(_SEPARATORS).split():
         folder, _, name = word.rpartition("/")
         if name in _RUNNERS or (name in ("test", "tests") and (before in _BUILDERS or folder)):
             return True

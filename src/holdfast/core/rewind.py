@@ -9,9 +9,10 @@ from holdfast.core.transcript import Entry
 
 
 def branch(entry: Entry) -> int:
-    """What two prompts have in common if the second replaces the first. Without a parent a prompt
-    begins the session it names: files joined end to end have several such."""
-    return fingerprint(entry.parent or entry.session or str(entry.offset))
+    """What two prompts have in common if the second replaces the first: parent and session. Without a
+    parent a prompt begins the session it names; a fork has its parent's prompts under another name."""
+    named = entry.parent or entry.session
+    return fingerprint(f"{entry.parent} {entry.session}" if named else str(entry.offset))
 
 
 def joined(ranges: list, start: int, end: int) -> list:

@@ -213,11 +213,11 @@ def lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "It
         pieces = chunk.split(b"\n")
         rest = pieces.pop()
         for piece in pieces:
-            carry.append(piece)
-            carry.append(b"\n")
-            raw = b"".join(carry)
-            carry.clear()
-            held = 0
+            raw = piece + b"\n"
+            if carry:
+                raw = b"".join(carry) + raw
+                carry.clear()
+                held = 0
             offset = seen.offset
             seen.offset += len(raw)
             if seen.ended_mid_line:
