@@ -73,9 +73,9 @@ mount -t tmpfs -o size=128k none "$home"
 run() { "$@" <"$payload" >>"$out/stdout" 2>>"$out/stderr"; echo $? >>"$out/codes"; }
 run "$@"; cp -r "$home" "$out/before"
 if [ "$MODE" = full ]; then dd if=/dev/zero of="$home/ballast" bs=1k 2>/dev/null || true
-else mount -o remount,ro "$home"; fi
+else mount -o remount,bind,ro "$home"; fi
 run "$@"; run "$@"; cp -r "$home" "$out/during"
-if [ "$MODE" = full ]; then rm "$home/ballast"; else mount -o remount,rw "$home"; fi
+if [ "$MODE" = full ]; then rm "$home/ballast"; else mount -o remount,bind,rw "$home"; fi
 run "$@"; cp -r "$home" "$out/after"
 """
 
