@@ -26,6 +26,8 @@ _MOST_AT = {
     "PreCompact": (64 << 20, 1.0),
     "SessionEnd": (32 << 20, 0.6),
 }
+#: When the client's task files are looked at: when a state is wanted, not on every tool call.
+_TASKS_AT = ("SessionStart", "PreCompact", "Stop")
 #: After these nothing else may come that would read what is still being written.
 _LAST_CHANCES = ("PreCompact", "SubagentStop")
 #: The newest lines reach the file up to a tenth of a second after the hook.
@@ -56,6 +58,8 @@ def handle(event: Event, app: Holdfast) -> Reply:
         if _begins(event) or not state.heard.events:
             _ask_client(state, event, app)
         state.overlay(event)
+        if event.name in _TASKS_AT and not event.agent:
+            _read_tasks(state, app)
         reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
         sessions.save(home, state)
@@ -104,6 +108,13 @@ def _wait_for_tail(state: State, path: str) -> None:
         before = state.seen.offset
         transcripts.catch_up(state, path, *_SETTLE_MOST)
         still = still + 1 if state.seen.offset == before else 0
+
+
+def _read_tasks(state: State, app: Holdfast) -> None:
+    """The client's own files know a task's state even where no tool call of it is in the transcript."""
+    from holdfast.disk import client
+
+    state.heard.tasks.update(client.tasks(app.client_dir, state.session))
 
 
 def _begins(event: Event) -> bool:

@@ -1,5 +1,6 @@
 """What is on the disk afterwards, and what must not be."""
 
+import json
 import stat
 
 import pytest
@@ -11,6 +12,7 @@ from hooks import (
     folder,
     notes,
     run_silently,
+    state,
     write_state,
 )
 
@@ -70,3 +72,17 @@ def test_what_is_no_name_of_an_event_is_not_repeated_in_a_note(home):
     run_silently(event("words of CANARY-7f3a, not a name", session=".no"), home)
     assert len(notes(home)) == 1
     assert "CANARY" not in str(notes(home))
+
+
+def test_the_clients_own_task_files_are_known_by_id_and_status_alone(home, tmp_path):
+    client = tmp_path / "client"
+    folder_of_tasks = client / "tasks" / "s1"
+    folder_of_tasks.mkdir(parents=True)
+    for number, status in ((1, "completed"), (2, "in_progress")):
+        task = {"id": str(number), "subject": "CANARY-7f3a", "status": status}
+        (folder_of_tasks / f"{number}.json").write_text(json.dumps(task))
+    (folder_of_tasks / "3.json").write_text("{")
+    (folder_of_tasks / "notes.txt").write_text("x")
+    run_silently(event("Stop"), home, env={"CLAUDE_CONFIG_DIR": str(client)})
+    assert state(home)["heard"]["tasks"] == {"1": "completed", "2": "in_progress"}
+    assert b"CANARY" not in (folder(home) / "state.json").read_bytes()

@@ -6,13 +6,13 @@ effect until it is restarted.
 
 import posix
 
-from holdfast.core.jsontext import UNREADABLE, load
+from holdfast.core.jsontext import UNREADABLE, load, text
 from holdfast.disk import files
 from holdfast.errors import BadInput
 
 _LARGEST = 4 << 20
 _AUTO_RANGE = (100_000, 1_000_000)
-_MOST_MODELS = 16
+_MOST_MODELS, _MOST_TASKS = 16, 64
 
 
 def settings(environ: dict[str, str], client_dir: str, cwd: str) -> dict:
@@ -39,8 +39,8 @@ def settings(environ: dict[str, str], client_dir: str, cwd: str) -> dict:
 
 
 def _layer(path: str) -> dict:
-    """One settings file; one that is missing or cannot be read says nothing. The client itself
-    goes on without it, and it is not ours to judge."""
+    """One JSON file of the client's; one that is missing or cannot be read says nothing. The client
+    itself goes on without it, and it is not ours to judge."""
     try:
         value = load(files.read(path, _LARGEST).decode("utf-8", "replace"))
     except (OSError, BadInput, *UNREADABLE):
@@ -81,6 +81,18 @@ def _number(text: str) -> float:
 
 def _is_on(text: str | None) -> bool:
     return (text or "").lower() in ("1", "true", "yes", "on")
+
+
+def tasks(client_dir: str, session: str) -> dict[str, str]:
+    """id -> status of the tasks the client itself keeps for a session, in files of its own."""
+    folder = f"{client_dir}/tasks/{session}"
+    found = {}
+    for name in _list(folder)[:_MOST_TASKS]:
+        task = _layer(f"{folder}/{name}") if name.endswith(".json") else {}
+        status = text(task, "status")
+        if status and len(status) <= 32 and len(name) <= 64:
+            found[name.removesuffix(".json")] = status
+    return found
 
 
 def transcripts(client_dir: str) -> list[tuple[str, float, int]]:
