@@ -14,7 +14,7 @@ LONGEST = 8 << 20
 _TRIES, _TRIED_BYTES, _PIECES = 64, 12 << 20, 4096
 #: A long line so full of tiny values that parsing it would take far longer than its size suggests. (A
 #: table of hundreds of thousands of commas in one string looks the same and is given up with it.)
-_DENSE_BYTES, _DENSE_OBJECTS, _DENSE_VALUES = 1 << 17, 1 << 16, 1 << 18
+_DENSE_BYTES, _DENSE_OBJECTS, _DENSE_VALUES = 1 << 17, 1 << 15, 1 << 18
 _MARKS = (b"{}", b"[]", b'{"', b"[[", b"[{")
 _STARTS = ('{"parentUuid":', '{"type":', '{"uuid":', '{"logicalParentUuid":')
 _ENTRY = b'{"parentUuid":'
