@@ -57,7 +57,7 @@ class Workspace:
         self.files = {path: text for path, text in self.texts.items() if not path.isupper()}
 
     def _invent(self, path: str, shapes: list[str], count: int) -> None:
-        picks = random.Random(path)  # noqa: S311
+        picks = random.Random(path)
         parts = [self.texts[path]] if path in self.texts else []
         for shape in picks.choices(shapes, k=count):
             n, m = picks.sample(NOUNS, 2)
@@ -202,7 +202,7 @@ def hunks(before: str, after: str) -> list[dict[str, Any]]:
 
 def access_log(run: int, count: int = 400) -> str:
     """One line per request. The second half of run 0 is slow, as the story has it."""
-    picks = random.Random(run)  # noqa: S311
+    picks = random.Random(run)
     lines = []
     for number in range(count):
         wait = picks.gammavariate(3, 40 if run == 0 and number > count // 2 else 8)
@@ -220,7 +220,7 @@ class Session:
     """Writes lines as the client does, and keeps the books: `used` is what the next request will hold."""
 
     def __init__(self) -> None:
-        self.picks = random.Random(20260312)  # noqa: S311
+        self.picks = random.Random(20260312)
         self.lines: list[str] = []
         self.at = datetime(2026, 3, 12, 13, 4, 11, tzinfo=UTC)
         self.branch = "main"

@@ -24,14 +24,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except HoldfastError as problem:
-        print(f"holdfast: {problem}", file=sys.stderr)  # noqa: T201
+        print(f"holdfast: {problem}", file=sys.stderr)
         return problem.exit_code
     except BrokenPipeError:  # `holdfast sessions | head`
         sys.stderr.close()
         return 0
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        print(f"holdfast: {where}{problem.strerror}; see `holdfast status`", file=sys.stderr)  # noqa: T201
+        print(f"holdfast: {where}{problem.strerror}; see `holdfast status`", file=sys.stderr)
         return 1
 
 
@@ -53,7 +53,7 @@ def _run(words: list[str]) -> int:
     try:
         result = app(words, exit_on_error=False, print_error=False)
     except cyclopts.CycloptsError as problem:
-        print(f"holdfast: {_plain(problem)} See `holdfast --help`.", file=sys.stderr)  # noqa: T201
+        print(f"holdfast: {_plain(problem)} See `holdfast --help`.", file=sys.stderr)
         return 2
     return result if isinstance(result, int) else 0
 
@@ -97,7 +97,7 @@ def _command(cyclopts: Any, operation: Operation) -> Callable[..., int]:
             raise BadInput(app.trouble)
         value = function(app, *args, **kwargs)
         if json:
-            print(json_module.dumps(plain(value), indent=2))  # noqa: T201
+            print(json_module.dumps(plain(value), indent=2))
         else:
             from holdfast.cli.show import show
 

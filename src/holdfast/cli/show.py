@@ -28,7 +28,7 @@ _SOURCES = {
 
 def show(value: object) -> None:
     if type(value).__str__ is not object.__str__ and not isinstance(value, list):
-        print(value)  # noqa: T201  says itself what it is: nothing is wrapped, so that a diff stays a patch
+        print(value)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
         return
     # No markup: a folder may be called [slug]. A pipe has no width: let nothing be cut.
     console = Console(highlight=False, markup=False, emoji=False)
