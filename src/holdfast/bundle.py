@@ -35,15 +35,22 @@ def build(package: str) -> None:
     except OSError:
         pass
     finally:
-        if posix.access(temporary, posix.F_OK):
-            posix.unlink(temporary)
+        _remove(temporary)
 
 
 def _tidy(folder: str) -> None:
     """What builders that were killed left behind. One that is still at work begins again next time."""
     for name in posix.listdir(folder):
         if name.startswith("hot.") and name.endswith(".tmp"):
-            posix.unlink(f"{folder}/{name}")
+            _remove(f"{folder}/{name}")
+
+
+def _remove(temporary: str) -> None:
+    """Others tidy up as well: that it is gone already must not cost a hook its event."""
+    try:
+        posix.unlink(temporary)
+    except OSError:
+        pass
 
 
 def _compiled(package: str) -> list:

@@ -115,7 +115,3 @@ def _note(app: Holdfast | None, event: Event | None, problem: Exception) -> None
         home, "degraded.hook", session=session, hook=name, what=what[:400], where=where
     ):
         posix.write(2, f"holdfast: {what[:200]} ({where})\n".encode("utf-8", "replace"))
-
-
-if __name__ == "__main__":
-    sys.exit("run holdfast/launch.py; it finds this module wherever it is installed")
