@@ -1,0 +1,181 @@
+"""Where a project stands in git.
+
+A repository may come from anyone. So every read has a bound, only regular files are opened, refs are
+never followed through a symbolic link and nothing is executed: whatever lies there, the answer is a
+Worktree or None. What the files mean is in gitrepository-layout(5).
+"""
+
+import posix
+import sys
+
+from holdfast.disk import files
+from holdfast.errors import BadInput
+
+_KIND, _FILE, _FOLDER, _LINK = 0o170000, 0o100000, 0o040000, 0o120000
+_UNREADABLE = (OSError, ValueError, BadInput)  # ValueError: a path with a NUL or a lone surrogate
+_MOST_LEVELS, _MOST_LINKS = 256, 40
+_MOST_REFS = 5  # HEAD and those it leads to; git gives up at the same number
+_MOST_BYTES = 4096  # in a file that holds one path or id
+_PIECE, _MOST_PIECES = 1 << 20, 32  # of packed-refs: some 400,000 refs
+_ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, with surrogateescape
+_HEX = frozenset("0123456789abcdef")
+#: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
+_UNCLEAN = frozenset(
+    map(chr, (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A)))
+)
+
+
+class Worktree:
+    """Where a project stands in git, read from git's own files: starting git would cost a hook
+    several interpreter starts."""
+
+    __slots__ = ("branch", "commit", "common", "root")
+
+    def __init__(self, root: str, common: str, branch: str, commit: str) -> None:
+        self.root = root  # real path of the working tree's top folder
+        self.common = common  # real path of the git directory that all its worktrees share
+        self.branch = branch  # short name; "" if detached or unknown
+        self.commit = commit  # full hex id; "" if the branch is unborn or it is unknown
+
+
+def find(folder: str) -> "Worktree | None":
+    """`folder` is an absolute path. None: not in a working tree of git, or it cannot be read."""
+    try:
+        return _climb(_real("", folder)) if folder.startswith("/") else None
+    except _UNREADABLE:
+        return None
+
+
+def real(folder: str) -> str:
+    """The path without links; as it was given if it cannot be followed."""
+    try:
+        return (_real("", folder) or "/") if folder.startswith("/") else folder
+    except _UNREADABLE:
+        return folder
+
+
+def _climb(folder: str) -> "Worktree | None":
+    for _ in range(_MOST_LEVELS):
+        kind = _kind(folder + "/.git")
+        if kind == _FILE:  # of a linked worktree or submodule; if it leads nowhere, git gives up too
+            word, _, path = _read(folder + "/.git").partition(" ")
+            git = _real(folder, path) if word == "gitdir:" else ""
+        else:
+            git = _real(folder, ".git") if kind == _FOLDER else ""
+        common = _common(git)
+        if common:
+            return Worktree(folder or "/", common, *_head(git, common))
+        # Like git: past a `.git` folder that is no repository, but not out of a bare one.
+        if kind == _FILE or not folder or _common(folder):
+            return None
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def _common(git: str) -> str:
+    """The git directory all worktrees share, or "" if `git` is none. What HEAD says does not count:
+    with a damaged one git denies the repository, but the project is still where it was."""
+    if not git or not _kind(git + "/HEAD", follow=False):
+        return ""
+    common = _real(git, _read(git + "/commondir")) if _kind(git + "/commondir") else git
+    return common if _kind(common + "/objects") == _kind(common + "/refs") == _FOLDER else ""
+
+
+def _head(git: str, common: str) -> tuple[str, str]:
+    """(branch, commit)."""
+    name = "HEAD"
+    for _ in range(_MOST_REFS):
+        own = name.startswith(("HEAD", "refs/bisect/", "refs/rewritten/", "refs/worktree/"))
+        value = _ref(git if own else common, common, name)
+        if not value.startswith("ref:"):
+            commit = value.partition(" ")[0].lower()
+            is_id = len(commit) in (40, 64) and _HEX.issuperset(commit)
+            return _branch(name), commit if is_id else ""
+        name = value[4:].strip(" \t\r\n")
+        # No name may lead out of the folder. A reftable's HEAD, refs/heads/.invalid, ends here too.
+        if not name.startswith("refs/") or "/." in name or "//" in name or name.endswith("/"):
+            break
+    return "", ""
+
+
+def _branch(name: str) -> str:
+    if not name.startswith("refs/heads/"):
+        return ""
+    branch = name[11:].encode(_ENCODING, "surrogateescape").decode("utf-8", "replace")
+    return branch if _UNCLEAN.isdisjoint(branch) else ""
+
+
+def _ref(folder: str, common: str, name: str) -> str:
+    """What a ref holds; "" if there is none (its branch is unborn) or it cannot be read."""
+    path = f"{folder}/{name}"
+    try:
+        kind = _kind(path, follow=False)
+        if kind == _LINK:  # as old git wrote them: the text of the link is the name of the next ref
+            target = posix.readlink(path)
+            return "ref:" + target if target.startswith("refs/") else ""
+        if kind and kind != _FOLDER:  # a folder `a` may be what is left of a branch a/b
+            return _read(path)
+        return _packed(common + "/packed-refs", name)
+    except _UNREADABLE:
+        return ""
+
+
+def _packed(path: str, name: str) -> str:
+    """The id in the line `id name`, found without parsing the lines before it."""
+    wanted = f" {name}\n".encode(_ENCODING, "surrogateescape")
+    fd = files.open_regular(path)
+    try:
+        data = b""
+        for _ in range(_MOST_PIECES):
+            piece = posix.read(fd, _PIECE)
+            if not piece:
+                break
+            data = data[-len(wanted) - 65 :] + piece  # with a line that the last piece cut in two
+            at = data.find(wanted)
+            if at >= 0:
+                return data[data.rfind(b"\n", 0, at) + 1 : at].decode("ascii", "replace")
+    finally:
+        posix.close(fd)
+    return ""
+
+
+def _read(path: str) -> str:
+    """In one read, unlike `files.read`: a file of /proc says its size is 0 and may have no end."""
+    fd = files.open_regular(path)
+    try:
+        data = posix.read(fd, _MOST_BYTES + 1)
+    finally:
+        posix.close(fd)
+    if len(data) > _MOST_BYTES:
+        raise BadInput(f"{path} holds more than one path or id; see what wrote it")
+    return data.rstrip(b"\r\n").decode(_ENCODING, "surrogateescape")
+
+
+def _kind(path: str, follow: bool = True) -> int:
+    """0 if it is missing or cannot be seen, which git takes for the same."""
+    try:
+        return posix.stat(path, follow_symlinks=follow).st_mode & _KIND
+    except OSError:
+        return 0
+
+
+def _real(base: str, path: str) -> str:
+    """realpath(3), which Python has only in `os`; `base` is real. The root is "", to be joined to."""
+    done, todo, links = "" if path.startswith("/") else base, path.split("/")[::-1], 0
+    while todo:
+        part = todo.pop()
+        here = f"{done}/{part}"
+        if part == "..":
+            done = done.rpartition("/")[0]
+        elif part in ("", "."):
+            pass
+        elif posix.lstat(here).st_mode & _KIND != _LINK:
+            done = here
+        elif links < _MOST_LINKS:
+            links += 1
+            target = posix.readlink(here)
+            done = "" if target.startswith("/") else done
+            todo += target.split("/")[::-1]
+        else:
+            raise BadInput(f"{path} leads through more than {_MOST_LINKS} symbolic links")
+    return done
