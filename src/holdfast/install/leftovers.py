@@ -8,7 +8,7 @@ import shutil
 from holdfast.app import Holdfast
 from holdfast.disk.wiring import MARK
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import place, record, swap
+from holdfast.install import commands, place, record, swap
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import found
 
@@ -16,7 +16,8 @@ from holdfast.install.settings import found
 #: removed: HOLDFAST_HOME may point to a folder that is not ours alone.
 _OURS = frozenset(
     "backups board checkpoints config.json config.yaml environments events.jsonl events.jsonl.1 "
-    "install.json install.json.tmp install.lock memory.db memory.db-shm memory.db-wal sessions".split()
+    "install.json install.json.tmp install.lock memory.db memory.db-shm "
+    "memory.db-wal seal.key sessions".split()
 )
 
 
@@ -29,6 +30,8 @@ def verify(app: Holdfast) -> list[str]:
         if raw is not None:
             looked.append(path)
             left += [f"{path}: {where}" for where in _named_in(raw, path)]
+    for folder in dict.fromkeys(os.path.dirname(path) for path in place.candidates(app)):
+        left += [f"{folder}/{name}" for name in commands.FILES if os.path.lexists(f"{folder}/{name}")]
     if left:
         raise HoldfastError(
             "something of holdfast is left:\n  " + "\n  ".join(left) + "\n"

@@ -1,7 +1,7 @@
 """`install` and `uninstall`: the client's settings edited, in an order that any kill survives.
 
-    install:    lock → read → plan → back up → record → settings
-    uninstall:  lock → read → plan → back up → settings → forget the record
+    install:    lock → read → plan → back up → record → settings → commands
+    uninstall:  lock → read → plan → commands → back up → settings → forget the record
 
 The settings change in one step and only if they still hold what was read; otherwise all is done over.
 Killed anywhere, they hold the old text or the new one, and either command can be run again.
@@ -20,7 +20,7 @@ import holdfast
 from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import HoldfastError
-from holdfast.install import leftovers, place, plan, record, swap
+from holdfast.install import commands, leftovers, place, plan, record, swap
 from holdfast.install.place import Place, speaking_of
 from holdfast.install.plan import Plan
 from holdfast.install.settings import EVENTS, Launcher
@@ -36,15 +36,21 @@ class Installed:
     dry_run: bool
     events: list[str]
     statusline: str
+    commands: list[str]  # files that were, or would be, written
+    left_alone: list[str]  # what stands in the place of such a file and is not ours
     backup: str
     diff: str
 
     def __str__(self) -> str:
-        if self.dry_run:
-            return self.diff or f"{self.settings}: nothing would change, holdfast is wired"
         if not self.changed:
-            return f"{self.settings}: nothing to do, holdfast is wired"
+            what = "nothing would change" if self.dry_run else "nothing to do"
+            return f"{self.settings}: {what}, holdfast is wired"
+        if self.dry_run:
+            return "\n".join(filter(None, [self.diff, *[f"new file {path}" for path in self.commands]]))
         lines = [f"wired {len(self.events)} hooks in {self.settings}; statusline: {self.statusline}"]
+        if self.commands:
+            lines.append("commands: /holdfast:save, /holdfast:load, /holdfast:report, and a skill")
+        lines += [f"left alone, because it is not holdfast's: {path}" for path in self.left_alone]
         if self.backup:
             lines.append(f"as it was: {self.backup}")
         return "\n".join([*lines, "undo with: holdfast uninstall" + _flag(self.scope)])
@@ -84,22 +90,27 @@ def install(
     target = place.find(app, project)
     launcher = _launcher()
     with speaking_of(target.path):
-        folders = target.missing_folders()
+        missing = target.missing_folders()  # before our home is made, which may be in one of them
 
         def next_plan() -> Plan:
             known = record.of(app.home, target.path)
+            folders = missing + commands.missing_folders(target.client_folder)
             return plan.for_install(
                 target, target.read(), known, launcher, statusline=statusline, folders=folders
             )
 
         target.refuse_if_not_ours_to_edit()
         first = next_plan()  # what is wrong with the file shows before anything is touched
+        todo = commands.to_write(target.client_folder, launcher)
+        foreign = commands.foreign(target.client_folder)
         if dry_run:
-            return _installed(first, "", dry_run=True)
+            return _installed(first, "", list(todo), foreign, dry_run=True)
         with record.locked(app.home):
             done = _settle(app, target, next_plan)
             known = record.of(app.home, target.path)
-    return _installed(done, known.backup if known else "", dry_run=False)
+            todo = commands.to_write(target.client_folder, launcher)
+            commands.put(todo)
+    return _installed(done, known.backup if known else "", list(todo), foreign, dry_run=False)
 
 
 def uninstall(
@@ -131,6 +142,8 @@ def uninstall(
         if known or done.after != done.before or (purge and os.path.isdir(app.home.root)):
             with record.locked(app.home):
                 known = record.of(app.home, target.path)
+                commands.remove(target.client_folder)
+                _remove_folders(known.created_dirs if known else [])  # while the record still names them
                 done = _settle(app, target, next_plan)
                 if purge:
                     leftovers.remove_home(app.home.root)
@@ -179,16 +192,20 @@ def _launcher() -> Launcher:
     return Launcher(os.path.realpath(sys.executable), package + "/launch.py")
 
 
-def _installed(done: Plan, backup: str, *, dry_run: bool) -> Installed:
+def _installed(
+    done: Plan, backup: str, written: list[str], foreign: list[str], *, dry_run: bool
+) -> Installed:
     wiring = done.wiring
     assert wiring  # every plan for install has one
     return Installed(
         settings=wiring.settings,
         scope=wiring.scope,
-        changed=done.after != done.before,
+        changed=done.after != done.before or bool(written),
         dry_run=dry_run,
         events=list(EVENTS),
         statusline=done.outcome,
+        commands=written,
+        left_alone=foreign,
         backup=backup,
         diff=_diff(done, wiring.settings) if dry_run else "",
     )

@@ -27,6 +27,12 @@ class Place:
     def folder(self) -> str:
         return os.path.dirname(self.path)
 
+    @property
+    def client_folder(self) -> str:
+        """Where the client looks for commands: beside the settings as they are named, not where a link
+        of theirs leads."""
+        return os.path.dirname(self.named)
+
     def read(self) -> bytes | None:
         """The file's bytes, None if there is none."""
         try:
