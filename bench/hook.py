@@ -35,7 +35,7 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
         writer.grow_to(int(mb * 1e6))
         event = writer.post_tool_use()
         first = Contender("", [python, "-I", "-S", str(LAUNCH)], event)
-        _read_all(environ, first, folder / "home" / "sessions" / f"s-{mb:g}" / "state.json", path)
+        read_all(environ, first, folder / "home" / "sessions" / f"s-{mb:g}" / "state.json", path)
         contenders.append(Contender(f"PostToolUse, {mb:g} MB transcript", first.argv, event, writer.turn))
         line = writer.statusline()
         argv = [*first.argv, "statusline"]
@@ -61,7 +61,7 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
     return table(head, rows)
 
 
-def _read_all(environ: dict[str, str], hook: Contender, state: Path, path: Path) -> None:
+def read_all(environ: dict[str, str], hook: Contender, state: Path, path: Path) -> None:
     """First contact reads a large file in portions; the steady state is what is measured here."""
     from harness import run
 

@@ -52,7 +52,7 @@ class Session:
         event = {
             "session_id": self.session,
             "transcript_path": str(self.path),
-            "cwd": "/work",
+            "cwd": "/nowhere/tidegate",
             "hook_event_name": "PostToolUse",
             "tool_name": "Bash",
             "tool_input": {"command": "pytest -q tests"},
@@ -61,12 +61,22 @@ class Session:
         }
         return json.dumps(event).encode()
 
+    def pre_compact(self, cwd: Path) -> bytes:
+        event = {
+            "session_id": self.session,
+            "transcript_path": str(self.path),
+            "cwd": str(cwd),
+            "hook_event_name": "PreCompact",
+            "trigger": "auto",
+        }
+        return json.dumps(event).encode()
+
     def statusline(self) -> bytes:
         told = {"input_tokens": 3, "cache_read_input_tokens": self.context, "output_tokens": 210}
         payload = {
             "session_id": self.session,
             "transcript_path": str(self.path),
-            "cwd": "/work",
+            "cwd": "/nowhere/tidegate",
             "model": {"id": "claude-opus-4-6", "display_name": "Opus"},
             "context_window": {"context_window_size": 200_000, "current_usage": told},
         }
@@ -90,11 +100,7 @@ class Session:
         }
         call = f"toolu_{self.session}_{self.number}"
         path = f"/work/src/module_{self.number % 40}.py"
-        name, given = (
-            ("Read", {"file_path": path})
-            if self.number % 3
-            else ("Bash", {"command": f"pytest -q tests/test_{self.number % 17}.py"})
-        )
+        name, given = self._call(path)
         blocks = [
             {"type": "text", "text": self._text(400)},
             {"type": "tool_use", "id": call, "name": name, "input": given},
@@ -112,10 +118,21 @@ class Session:
             lines.append(self._line("assistant", message=message, requestId=f"req_{self.number}"))
         text = self._text(self.random.choice((600, 2000, 6000, 12000)))
         content = [{"type": "tool_result", "tool_use_id": call, "content": text}]
-        result = {"file": {"filePath": path, "content": text, "startLine": 1, "numLines": 80}}
+        result: dict = {"file": {"filePath": path, "content": text, "startLine": 1, "numLines": 80}}
+        if name == "Edit":
+            hunk = {"oldStart": 40, "oldLines": 6, "newStart": 40, "newLines": 7, "lines": [" a", "+b"]}
+            result = {"filePath": path, "originalFile": text, "structuredPatch": [hunk]}
         lines.append(self._line("user", message={"role": "user", "content": content}, toolUseResult=result))
         self.number += 1
         return lines
+
+    def _call(self, path: str) -> tuple[str, dict]:
+        if self.number % 3 == 0:
+            return "Bash", {"command": f"pytest -q tests/test_{self.number % 17}.py"}
+        if self.number % 5 == 1:
+            old, new = self._text(200), self._text(260)
+            return "Edit", {"file_path": path, "old_string": old, "new_string": new}
+        return "Read", {"file_path": path}
 
     def _line(self, kind: str, **fields: object) -> str:
         uuid = f"{self.random.getrandbits(128):032x}"
@@ -123,7 +140,7 @@ class Session:
             "parentUuid": self.parent,
             "isSidechain": False,
             "userType": "external",
-            "cwd": "/work",
+            "cwd": "/nowhere/tidegate",
             "sessionId": self.session,
             "version": "2.1.325",
             "gitBranch": "main",

@@ -99,7 +99,7 @@ def precompact(folder: Path, mb: float) -> str:
     event = {
         "session_id": "large",
         "transcript_path": str(path),
-        "cwd": "/work",
+        "cwd": "/nowhere/tidegate",
         "hook_event_name": "PreCompact",
         "trigger": "auto",
         "custom_instructions": None,

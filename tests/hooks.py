@@ -117,7 +117,7 @@ def event(name: str, /, session: str = "s1", transcript: Path | str = "", **fiel
     common = {
         "session_id": session,
         "transcript_path": str(transcript),
-        "cwd": "/work",
+        "cwd": "/nowhere/tidegate",
         "hook_event_name": name,
     }
     return {**common, **EVENTS.get(name, {}), **fields}
@@ -204,7 +204,8 @@ def lines(path: Path) -> list[dict]:
 
 
 def notes(home: Path) -> list[dict]:
-    return lines(home / "events.jsonl")
+    """What went wrong, as the trail has it. That a checkpoint was taken stands there too."""
+    return [note for note in lines(home / "events.jsonl") if note["event"].startswith("degraded.")]
 
 
 def late(home: Path) -> int:
@@ -333,7 +334,7 @@ class Transcript:
             "isSidechain": bool(self.agent),
             **({"agentId": self.agent} if self.agent else {}),
             "sessionId": "s1",
-            "cwd": "/work",
+            "cwd": "/nowhere/tidegate",
             "version": "2.1.325",
             "gitBranch": "main",
             "type": kind,

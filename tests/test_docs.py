@@ -101,7 +101,7 @@ def home(tmp_path: Path) -> Path:
         {"hook_event_name": "SessionEnd", "reason": "other"},
         {"hook_event_name": "Status", "context_window": {"context_window_size": 200_000}},
     ):
-        run_hook({"session_id": "s1", "transcript_path": str(path), "cwd": "/w", **event}, home)
+        run_hook({"session_id": "s1", "transcript_path": str(path), "cwd": "/nowhere/w", **event}, home)
     (home / "sessions/s1/agents/a1/state.json").write_text("{}")
     run_hook({"session_id": "s1", "agent_id": "a1", "hook_event_name": "Stop"}, home)
     run_hook(b"[]", home)
@@ -123,7 +123,7 @@ def test_every_key_that_is_written_is_described(home: Path) -> None:
 def test_every_event_of_the_trail_is_described(home: Path) -> None:
     page = FORMATS.partition("## events.jsonl")[2]
     notes = [json.loads(line) for line in (home / "events.jsonl").read_text().splitlines()]
-    assert {note["event"] for note in notes} == {"degraded.hook", "degraded.state"}
+    assert {note["event"] for note in notes} == {"checkpoint.taken", "degraded.hook", "degraded.state"}
     for note in notes:
         assert f"`{note['event']}`" in page
         assert all(f"`{key}`" in page for key in note)
@@ -134,6 +134,8 @@ def test_every_file_that_is_written_is_described(home: Path) -> None:
     for path in home.rglob("*"):
         if path.is_file():
             name = re.sub(r"damaged-.*", "damaged-<time>", path.name)
+            name = re.sub(r"^\d{4}-\d\d-\d\d-\d{6}(-\d{3})?", "<name>", name)
+            name = re.sub(r"^[0-9a-f]{16}\.json", "<lineage>.json", name)
             assert f"{name}`" in table or f"{name}" in ("lock", "state.json", "samples.jsonl"), path
 
 

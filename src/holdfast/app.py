@@ -7,9 +7,9 @@ from holdfast.disk.home import Home, locate
 
 class Holdfast:
     """`trouble` says what is wrong with the settings. A hook goes on without them; a person who
-    asks is told."""
+    asks is told. `in_hook`: somebody waits, and a disk that does not answer must not be waited for."""
 
-    __slots__ = ("client_dir", "environ", "home", "trouble", "window")
+    __slots__ = ("client_dir", "environ", "home", "in_hook", "trouble", "window")
 
     def __init__(self, home: Home, client_dir: str, environ: dict[str, str]) -> None:
         self.home = home
@@ -17,6 +17,7 @@ class Holdfast:
         self.environ = environ
         self.window = 0  # the user's own word on the window's size; 0: none
         self.trouble = ""
+        self.in_hook = False
         own = environ.get("HOLDFAST_WINDOW", "")
         if own.isascii() and own.isdecimal() and len(own) < 9 and int(own) >= 1000:
             self.window = int(own)

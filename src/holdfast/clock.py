@@ -1,6 +1,10 @@
-"""The only reader of time. Inside the program time is epoch milliseconds; on disk RFC 3339 UTC."""
+"""The only reader of time and of randomness. Inside the program time is epoch milliseconds; on disk
+RFC 3339 UTC."""
 
+import posix
 import time
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def now() -> int:
@@ -13,3 +17,19 @@ elapsed = time.monotonic
 
 def rfc3339(at: int) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(at // 1000))}.{at % 1000:03d}Z"
+
+
+def new_id(at: int) -> str:
+    """A ULID: 48 bits of time, then 80 random ones; as text it sorts by time."""
+    number = (at & ((1 << 48) - 1)) << 80 | int.from_bytes(posix.urandom(10), "big")
+    return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def id_time(uid: str) -> int:
+    """The time in a ULID; 0 for what is none."""
+    if len(uid) != 26 or not frozenset(_CROCKFORD).issuperset(uid):
+        return 0
+    number = 0
+    for letter in uid[:10]:
+        number = number << 5 | _CROCKFORD.index(letter)
+    return number

@@ -7,8 +7,10 @@ else brings an event.
 import time
 
 from holdfast.app import Holdfast
-from holdfast.clock import elapsed
+from holdfast.clock import elapsed, rfc3339
+from holdfast.core.decide import ASKED, due
 from holdfast.core.events import Event
+from holdfast.core.fold import runs_tests
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import STATUSLINE
 from holdfast.core.jsontext import text
@@ -25,6 +27,7 @@ _MOST_AT = {
     "Stop": (32 << 20, 0.8),
     "PreCompact": (64 << 20, 1.0),
     "SessionEnd": (32 << 20, 0.6),
+    ASKED: (64 << 20, 4.0),
 }
 #: When the client's task files are looked at: when a state is wanted, not on every tool call.
 _TASKS_AT = ("SessionStart", "PreCompact", "Stop")
@@ -36,13 +39,17 @@ _SETTLED = 4
 
 
 class Reply:
-    """What the client is sent (hooks: nothing, so far) and what was measured."""
+    """What the client is sent (hooks: nothing, so far), what was measured, and the checkpoint that was
+    taken, as it stands in the index."""
 
-    __slots__ = ("reading", "stdout")
+    __slots__ = ("checkpoint", "reading", "stdout")
 
-    def __init__(self, reading: Reading | None = None, stdout: str = "") -> None:
+    def __init__(
+        self, reading: Reading | None = None, stdout: str = "", checkpoint: dict | None = None
+    ) -> None:
         self.reading = reading
         self.stdout = stdout
+        self.checkpoint = checkpoint or {}
 
 
 def handle(event: Event, app: Holdfast) -> Reply:
@@ -57,13 +64,33 @@ def handle(event: Event, app: Holdfast) -> Reply:
             trail.note(home, "degraded.session", session=event.session, agent=event.agent, what=trouble)
         if _begins(event) or not state.heard.events:
             _ask_client(state, event, app)
+        # The client tells its hooks the project, but not its commands, and `cwd` goes where the model goes.
+        state.heard.project = app.environ.get("CLAUDE_PROJECT_DIR") or state.heard.project or event.cwd
         state.overlay(event)
         if event.name in _TASKS_AT and not event.agent:
             _read_tasks(state, app)
+        if event.name == "PostToolUse" and event.data.get("tool_name") == "Bash":
+            _note_green(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
-        sessions.save(home, state)
-    return Reply(reading, _answer(event, app, state, reading))
+        taken = _save(state, event, app, reading)
+    return Reply(reading, _answer(event, app, state, reading), taken)
+
+
+def _save(state: State, event: Event, app: Holdfast, reading: Reading) -> dict:
+    """The state, and the checkpoint that is due or still owed. What is owed is on disk before it is paid:
+    who is killed over it leaves the debt to the next."""
+    why = due(state, event, reading.fill)
+    if not (why or state.heard.owed) or event.name == STATUSLINE:
+        sessions.save(app.home, state)
+        return {}
+    from holdfast import saving  # most hooks have nothing to save
+
+    if why:
+        saving.owe(state, event, app, why)
+    sessions.save(app.home, state)
+    transcript = _transcript(event) or ("" if event.agent else state.heard.transcript)
+    return saving.pay(state, event, app, reading, transcript)
 
 
 def _answer(event: Event, app: Holdfast, state: State, reading: Reading) -> str:
@@ -114,7 +141,20 @@ def _read_tasks(state: State, app: Holdfast) -> None:
     """The client's own files know a task's state even where no tool call of it is in the transcript."""
     from holdfast.disk import client
 
-    state.heard.tasks.update(client.tasks(app.client_dir, state.session))
+    for task, (status, _) in client.tasks(app.client_dir, state.session).items():
+        state.heard.tasks[task] = status
+
+
+def _note_green(state: State, event: Event, app: Holdfast) -> None:
+    """Tests that passed say something about a commit only if nothing else was in the tree. (A run that
+    failed has another event.)"""
+    given = event.data.get("tool_input")
+    if type(given) is dict and runs_tests(text(given, "command")):
+        from holdfast.disk import worktree
+
+        tree = worktree.find(event.cwd)
+        if tree and tree.commit and worktree.is_clean(tree, app.environ):
+            state.heard.green = [tree.commit, rfc3339(event.at)]
 
 
 def _begins(event: Event) -> bool:

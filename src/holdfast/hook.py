@@ -19,6 +19,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import now
 from holdfast.core.events import Event, from_hook
 from holdfast.core.heard import STATUSLINE
+from holdfast.core.jsontext import text
 from holdfast.disk import trail
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import HoldfastError, Late
@@ -26,6 +27,8 @@ from holdfast.errors import HoldfastError, Late
 #: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all.
 _BUDGET_S = 1.0
 _BUDGETS_S = {"PreCompact": 1.9, "SessionEnd": 1.2, "SessionStart": 1.9, "Stop": 1.9, STATUSLINE: 3.0}
+_COMMAND_S = 10.0
+_SLASH = "/holdfast:"
 #: A second ring, for a hook that is stuck in giving up.
 _GRACE_S = 0.3
 _LARGEST_STDIN = 4 << 20
@@ -38,6 +41,10 @@ def main() -> None:
         gc.disable()
         _watchdog(_BUDGET_S)
         app = Holdfast.open()
+        app.in_hook = True
+        if sys.argv[1:2] == ["command"]:
+            _command(app)
+            return
         payload, size = _read_stdin()
         event = from_hook(payload, now(), size, STATUSLINE if sys.argv[1:] == ["statusline"] else "")
         _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
@@ -45,11 +52,23 @@ def main() -> None:
             posix.write(1, _statusline(app, event).encode())
         elif not _stands_down(app, event):
             engine.handle(event, app)
+            if text(event.data, "prompt").startswith(_SLASH):
+                from holdfast import slash
+
+                slash.remember(event, app)
     except Exception as problem:
         _note(app, event, problem)
     finally:
         # Leaving the interpreter's own teardown out saves a tenth of the whole hook.
         posix._exit(0)
+
+
+def _command(app: Holdfast) -> None:
+    """What one of the client's slash commands prints."""
+    from holdfast import slash
+
+    _watchdog(_COMMAND_S)
+    posix.write(1, slash.run(sys.argv[2:], app).encode("utf-8", "replace") + b"\n")
 
 
 def _stands_down(app: Holdfast, event: Event) -> bool:

@@ -40,6 +40,7 @@ def _render(state: State, reading: Reading, columns: int, colours: bool) -> str:
         name if name != BELOW else "",
         f"{_short(reading.until_compaction)} left",
         _turns(state, reading),
+        _saved(state),
         "estimated" if not reading.source.startswith("usage") and reading.used else "",
         "! holdfast status" if state.heard.trouble or state.behind else "",
     ]
@@ -62,6 +63,19 @@ def _turns(state: State, reading: Reading) -> str:
         return ""
     turns = int(reading.until_compaction / pace)
     return f"~{turns} turn{'' if turns == 1 else 's'}" if turns < 1000 else ""
+
+
+def _saved(state: State) -> str:
+    """How long ago the last checkpoint was taken; how long one has been owed, if that goes wrong."""
+    heard = state.heard
+    if heard.owed.get("tries"):
+        return "! not saved"
+    minutes = (heard.last_at - heard.saved["at"]) // 60_000 if heard.saved else -1
+    if minutes < 0:  # never, or the clock was set back
+        return ""
+    if minutes < 60:
+        return f"saved {minutes} min ago" if minutes else "saved"
+    return f"saved {minutes // 60} h ago"
 
 
 def _short(tokens: int) -> str:

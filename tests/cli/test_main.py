@@ -65,7 +65,7 @@ def test_usage_for_people_says_how_full_and_how_it_knows(transcript: Path) -> No
 def test_help_is_made_from_the_registry(words: list[str]) -> None:
     done = run(*words)
     assert done.returncode == 0
-    assert "--json" in done.stdout or all(o.name in done.stdout for o in everything())
+    assert "--json" in done.stdout or all(o.name.partition(".")[0] in done.stdout for o in everything())
 
 
 @pytest.mark.parametrize(

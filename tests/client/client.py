@@ -13,8 +13,10 @@ import os
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from client.binary import Unavailable
 
@@ -120,6 +122,11 @@ class Run:
         return self.heard[-1]["session_id"]
 
     @property
+    def own(self) -> str:
+        """The session that it says is its own, without a screen: where the probe was told of others too."""
+        return next(event["session_id"] for event in self.stream if event.get("subtype") == "init")
+
+    @property
     def stderr(self) -> str:
         return (self.folder / "stderr").read_text()
 
@@ -147,7 +154,23 @@ class Machine:
         """Of sessions and of their subagents."""
         return {path: json_lines(path) for path in sorted((self.config / "projects").rglob("*.jsonl"))}
 
-    def run(
+    def run(self, script: dict, args: list[str], **more: Any) -> Run:
+        """`more` is what `_arrange` takes."""
+        job = self._arrange(script, args, **more)
+        _enter(job)
+        return Run.load(job.parent)
+
+    def run_together(self, *runs: dict) -> list[Run]:
+        """Several clients at once, each with its own script; what `_arrange` takes, for each of them.
+        They share the settings of the last, so that one probe is told of them all; `Run.own` is which."""
+        jobs = [self._arrange(**run) for run in runs]
+        for job in jobs[:-1]:
+            (job.parent / "probe.jsonl").symlink_to(jobs[-1].parent / "probe.jsonl")
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            list(pool.map(_enter, jobs))
+        return [Run.load(job.parent) for job in jobs]
+
+    def _arrange(
         self,
         script: dict,
         args: list[str],
@@ -159,41 +182,45 @@ class Machine:
         client_json: dict | None = None,
         session: bool = True,
         probed: bool = True,
-    ) -> Run:
-        """`keys` makes it interactive (see `terminal`); `client_json` goes into the client's own
-        memory of itself, where for instance its cached feature flags are. Not a `session`: one of the
-        client's other commands, which want no flags. Not `probed`: with no hook of ours beside."""
+        kill: dict | None = None,
+        cwd: Path | None = None,
+    ) -> Path:
+        """One start of the client, as a job. `keys` makes it interactive (see `terminal`); `client_json`
+        goes into the client's own memory of itself, where for instance its cached feature flags are. Not
+        a `session`: one of the client's other commands, which want no flags. Not `probed`: with no hook
+        of ours beside. `kill` ends it with SIGKILL as soon as the probe was told of an event so often,
+        {"event": "PostToolUse", "times": 9}; `cwd` is where it is started, if not in the project."""
         number = len(list(self.folder.glob("run-*")))
         folder = self.folder / f"run-{number}"
         folder.mkdir()
         probe = [PYTHON, "-I", "-S", str(HERE / "probe.py"), str(folder / "probe.jsonl")]
         whole = merged(wired(probe) if probed else {}, settings or {})
-        self._prepare(whole, client_json or {})
+        self._prepare(whole, client_json or {}, cwd or self.project)
         loose = ["--dangerously-skip-permissions"]
         loose += [] if keys else ["--output-format", "stream-json", "--verbose"]
         loose += ["--resume", resume] if resume else []
         loose += [word for place in plugin_dirs or [] for word in ("--plugin-dir", str(place))]
         job = {
             "argv": [str(self.binary), *args, *(loose if session else [])],
-            "cwd": str(self.project),
+            "cwd": str(cwd or self.project),
             "env": {**self._environ(), **(env or {})},
             "script": script,
             "first": number * 1000,
             "keys": keys or [],
+            "kill": kill or {},
             "heard": str(folder / "probe.jsonl"),
             "within_s": _WITHIN_S,
         }
         (folder / "job.json").write_text(json.dumps(job))
-        _enter(folder / "job.json")
-        return Run.load(folder)
+        return folder / "job.json"
 
-    def _prepare(self, settings: dict, client_json: dict) -> None:
+    def _prepare(self, settings: dict, client_json: dict, cwd: Path) -> None:
         (self.config / "settings.json").write_text(json.dumps(settings))
         path = self.config / ".claude.json"
         memory = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(merged(merged(memory, self._introduced()), client_json)))
+        path.write_text(json.dumps(merged(merged(memory, self._introduced(cwd)), client_json)))
 
-    def _introduced(self) -> dict:
+    def _introduced(self, cwd: Path) -> dict:
         """A client that has been started before, by someone who trusts this project."""
         return {
             "hasCompletedOnboarding": True,
@@ -202,7 +229,7 @@ class Machine:
             "autoUpdates": False,
             "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [_KEY[-20:]], "rejected": []},
-            "projects": {str(self.project): {"hasTrustDialogAccepted": True}},
+            "projects": {str(cwd): {"hasTrustDialogAccepted": True}},
         }
 
     def _environ(self) -> dict[str, str]:

@@ -17,6 +17,8 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 from client.api import Api, Script
@@ -51,6 +53,28 @@ def refuse_a_way_out(outside: tuple = _OUTSIDE) -> None:
             sys.exit("this network namespace leads outside; the client is not started")
 
 
+class Killer(threading.Thread):
+    """Ends a client that is still ours to wait for, as soon as the probe was told of an event so often:
+    then our own hook of the same event is at work beside it."""
+
+    def __init__(self, pid: int, job: dict) -> None:
+        super().__init__(daemon=True)
+        self._victim = os.pidfd_open(pid)
+        self._event, self._times = job["kill"].get("event"), job["kill"].get("times", 1)
+        self._heard = Path(job["heard"])
+        if job["kill"]:
+            self.start()
+
+    def run(self) -> None:
+        while self._told() < self._times:
+            time.sleep(0.005)
+        signal.pidfd_send_signal(self._victim, signal.SIGKILL)
+
+    def _told(self) -> int:
+        lines = self._heard.read_text().split("\n")[:-1] if self._heard.exists() else []
+        return sum(json.loads(line)["hook_event_name"] == self._event for line in lines)
+
+
 def run_client(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
     """(exit code, what went wrong). In a session of its own, so that all of it can be ended."""
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
@@ -63,6 +87,7 @@ def run_client(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
             stderr=err,
             start_new_session=True,
         )
+        Killer(client.pid, job)
         try:
             return client.wait(job["within_s"]), ""
         except subprocess.TimeoutExpired:
@@ -72,6 +97,7 @@ def run_client(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
 
 def run_terminal(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
     terminal = Terminal(job["argv"], env, job["cwd"], Path(job["heard"]))
+    Killer(terminal.pid, job)
     trouble = ""
     try:
         terminal.play(job["keys"])

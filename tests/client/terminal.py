@@ -54,8 +54,8 @@ class Terminal:
         self.drawn = bytearray()
         self._since = 0
         self._heard = heard
-        self._pid, self._fd = pty.fork()
-        if self._pid == 0:
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
             _become(argv, env, cwd)
 
     def play(self, steps: list[dict]) -> None:
@@ -128,11 +128,11 @@ class Terminal:
         end = time.monotonic() + _EXIT_S
         while time.monotonic() < end:
             self._read(0.05)
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return os.waitstatus_to_exitcode(status)
-        os.killpg(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
         return -signal.SIGKILL
 
     def screen(self) -> str:

@@ -78,6 +78,7 @@ def test_no_hook_failed_or_said_anything(played: Played) -> None:
 
 def test_nothing_was_degraded(played: Played) -> None:
     assert notes(played.home) == []
+    assert {note["event"] for note in lines(played.home / "events.jsonl")} <= {"checkpoint.taken"}
 
 
 def test_the_model_was_sent_nothing_of_ours(played: Played) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.core import jsontext
 from holdfast.core.jsontext import UNREADABLE, dump, load, portable, scan
+from hooks import notes
 from made import Session
 
 SOURCES = str(Path(jsontext.__file__).parents[2])
@@ -219,7 +220,7 @@ def test_a_hook_without_the_native_scanner_comes_to_the_same_state(tmp_path, dam
         environ = {"HOME": str(tmp_path), "HOLDFAST_HOME": str(home), "CLAUDE_CONFIG_DIR": str(tmp_path)}
         program = before + "from holdfast import hook\nhook.main()\n"
         assert bare(program, session.post_tool_use(), **environ) == ""
-        assert not (home / "events.jsonl").exists()
+        assert notes(home) == []
         state = json.loads((home / "sessions" / "s1" / "state.json").read_bytes())
         assert state["seen"]["turns"] == session.number
         states.append({key: state[key] for key in ("v", "session", "seen", "behind", "sampled")})

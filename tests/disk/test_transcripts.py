@@ -23,7 +23,7 @@ from made import Session
 ALL = 1 << 40
 SOURCES = str(Path(transcripts.__file__).parents[2])
 #: Where each table names a place in the file: (index of the offset, index of the length).
-PLACES = {"prompts": [(1, 2)], "said": [(0, 1)], "edits": [(1, 2)], "commands": [(1, 2), (3, 4)]}
+PLACES = {"prompts": [(1, 2)], "said": [(0, 1)], "edits": [(1, 2), (3, 4)], "commands": [(1, 2), (3, 4)]}
 PLACES |= {"errors": [(1, 2)], "agents": [(1, 2), (3, 4)], "rejections": [(0, 1)], "plans": [(0, 1)]}
 PLACES |= {"files": [(3, 4)], "tasks": [(1, 2)], "open": [(2, 3)]}
 
@@ -88,7 +88,7 @@ def plain(state: State, path: Path) -> dict:
     seen, data = state.seen, path.read_bytes()
     assert sum(seen.bytes[:3]) == seen.offset - seen.start
     saved = json.loads(json.dumps(seen.to_json()))
-    for name in ("identity", "rereads", "reread_why", "offset", "start", "dead", "bytes"):
+    for name in ("identity", "rereads", "reread_why", "offset", "start", "dead", "bytes", "turned"):
         saved.pop(name, None)
     for name, pairs in PLACES.items():
         rows = saved.get(name, [])

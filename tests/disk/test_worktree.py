@@ -714,6 +714,7 @@ def test_it_loads_nothing_that_a_bare_interpreter_has_not(repo: Path) -> None:
     )
     assert done.stdout.split() == [
         "holdfast",
+        "holdfast.clock",
         "holdfast.disk",
         "holdfast.disk.files",
         "holdfast.disk.worktree",

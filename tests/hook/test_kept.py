@@ -40,7 +40,7 @@ def marked(value: object, mark: str) -> object:
     return value
 
 
-def test_no_text_of_a_session_is_written_anywhere(home, tmp_path):
+def test_text_of_a_session_is_written_to_its_checkpoints_alone(home, tmp_path):
     mark = "CANARY-7f3a"
     transcript = Transcript(tmp_path / "s1.jsonl")
     for turn in range(5):
@@ -65,7 +65,9 @@ def test_no_text_of_a_session_is_written_anywhere(home, tmp_path):
         path.unlink()  # which is what we wrote ourselves
     written = [path for path in home.rglob("*") if path.is_file()]
     assert len(written) >= 5
-    assert not [path for path in written if mark.encode() in path.read_bytes()]
+    marked_files = [path.relative_to(home) for path in written if mark.encode() in path.read_bytes()]
+    assert marked_files
+    assert {path.parts[0] for path in marked_files} == {"checkpoints"}
 
 
 def test_what_is_no_name_of_an_event_is_not_repeated_in_a_note(home):

@@ -7,16 +7,24 @@ from functools import singledispatch
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.core.ladder import RUNGS
+from holdfast.ops.checkpoints import Difference, Listing, Marked, Shown, Verdict
 from holdfast.ops.context import Usage
+from holdfast.ops.integrity import Check, Finding, Pruned, Repaired
 from holdfast.ops.sessions import Session
 from holdfast.ops.upkeep import Status
 
 _BAR = 44
 _STYLES = ((97, "bold red"), (85, "red"), (70, "yellow"), (0, "green"))
+_TRUST = {
+    "own": "written by this user's holdfast",
+    "approved": "approved by you, as it is",
+    "foreign": "not written by this user's holdfast: never given to a session until you approve it",
+}
 _SOURCES = {
     "usage": "the API's own count",
     "usage+estimate": "the API's own count, plus an estimate of what came after",
@@ -69,6 +77,101 @@ def _table(rows: list[Session]) -> RenderableType:
             str(row.compactions),
             _ago(row.last),
         )
+    return table
+
+
+@_render.register
+def _(value: Listing) -> RenderableType:
+    if not value:
+        return Text("no checkpoints yet; take one with: holdfast checkpoint take")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("checkpoint", "taken", "why", "#", "summary", "project"):
+        table.add_column(name, justify="right" if name == "#" else "left", no_wrap=name != "summary")
+    for row in value:
+        mark = " ★" if row.pinned else ""
+        title = Text.assemble(row.id + mark, ("" if row.state == "ok" else f" {row.state}", "red"))
+        whose = f"{row.reason}, agent {row.agent_id}" if row.agent_id else row.reason
+        table.add_row(title, _ago(row.created), whose, str(row.iteration), row.summary, row.project)
+    return table
+
+
+@_render.register
+def _(value: Shown) -> RenderableType:
+    fields = value.fields
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    for name in (
+        "created",
+        "trigger",
+        "reason",
+        "project",
+        "branch",
+        "commit",
+        "session_id",
+        "agent_id",
+        "parent",
+    ):
+        if fields[name]:
+            facts.add_row(name, str(fields[name]))
+    facts.add_row("window", f"{fields['used_tokens']:,} of {fields['window']:,} tokens")
+    facts.add_row("trust", _TRUST[value.trust])
+    head = Text.assemble((f"checkpoint {fields['id']}", "bold"), f", iteration {fields['iteration']}")
+    return Group(head, facts, Text(""), Markdown(value.text.partition("\n---\n")[2]))
+
+
+@_render.register
+def _(value: Verdict) -> RenderableType:
+    if value.verified:
+        return Text.assemble(("verified", "green"), f" {value.path} ({_TRUST[value.trust]})")
+    return Text.assemble(
+        ("not verified", "red"), f" {value.path}", *[f"\n  {what}" for what in value.problems]
+    )
+
+
+@_render.register
+def _(value: Difference) -> RenderableType:
+    lines: list[Text] = [Text(f"--- {value.old}"), Text(f"+++ {value.new}")]
+    for name, changed in value.sections.items():
+        lines.append(Text(f"\n## {name}", style="bold"))
+        lines += [Text(f"- {item}", style="red") for item in changed["gone"]]
+        lines += [Text(f"+ {item}", style="green") for item in changed["added"]]
+    return Group(*lines) if value.sections else Text("they say the same")
+
+
+@_render.register
+def _(value: Marked) -> RenderableType:
+    return Text(f"{value.path}: {value.what}")
+
+
+@_render.register
+def _(value: Check) -> RenderableType:
+    said = f"{value.checkpoints:,} checkpoints in {len(value.folders)} folders"
+    if not value.findings:
+        return Text(f"{said}: each is whole, ours and in the index")
+    return Group(Text(f"{said}; {len(value.findings)} findings"), _findings(value.findings))
+
+
+@_render.register
+def _(value: Repaired) -> RenderableType:
+    lines = [Text(f"the index names {value.checkpoints:,} checkpoints, as the files say")]
+    lines += [Text(f"set aside: {path}") for path in value.set_aside]
+    if value.index_before:
+        lines.append(Text(f"the index before: {value.index_before}"))
+    return Group(*lines, _findings(value.left)) if value.left else Group(*lines)
+
+
+@_render.register
+def _(value: Pruned) -> RenderableType:
+    if not value.removed:
+        return Text("nothing to prune: all are younger than a week, pinned, or the newest of their lineage")
+    return Group(*[Text(f"removed {path}") for path in value.removed])
+
+
+def _findings(findings: list[Finding]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for finding in findings:
+        table.add_row(Text(finding.kind, style="yellow"), f"{finding.path}: {finding.what}")
+        table.add_row("", Text(f"→ {finding.fix}", style="dim"))
     return table
 
 

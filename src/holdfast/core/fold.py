@@ -21,6 +21,8 @@ _LONGEST_NAME, _LONGEST_ID = 1024, 64
 _MOST_FILES, _MOST_TASKS, _MOST_OPEN = 64, 64, 48
 #: What `fold` returns unless the session was rewound.
 NOWHERE = -1
+#: In place of a command's exit status: it failed without one; nobody knows how it ended.
+NO_STATUS, NO_RESULT = -1, -2
 
 
 def fold(seen: Seen, entry: Entry) -> int:
@@ -89,7 +91,17 @@ def _typed(seen: Seen, entry: Entry, parent: int) -> None:
         seen.messages += 1
     if entry.denied:
         _keep(seen, "rejections", [entry.offset, entry.length])
+    if entry.task:
+        _came_back(seen, entry)
     seen.meter.add(entry)
+
+
+def _came_back(seen: Seen, entry: Entry) -> None:
+    """An agent in the background reports long after the call that started it has returned."""
+    task, status = entry.task
+    for row in seen.agents:
+        if row[0] == task:
+            row[3:] = entry.offset, entry.length, status[:32] or "completed"
 
 
 def _before(seen: Seen) -> tuple:
@@ -119,6 +131,7 @@ def _answer(seen: Seen, entry: Entry) -> None:
     if seen.meter.answer(entry):
         seen.turns += 1
         seen.messages += 1
+        _keep(seen, "turned", entry.offset)
     if entry.says:
         _keep(seen, "said", [entry.offset, entry.length])
     for call, tool, given in entry.uses:
@@ -175,6 +188,12 @@ def _results(seen: Seen, entry: Entry) -> None:
         if failed:
             row[1] += 1
             seen.failures += 1
+        if entry.cut_short:
+            if tool == "Bash":
+                _keep(
+                    seen, "commands", [what, offset, length, entry.offset, entry.length, NO_RESULT, is_test]
+                )
+            continue  # it may have succeeded
         denied = entry.denied or (failed and error.startswith(_DENIALS))
         if denied:
             _keep(seen, "rejections", [entry.offset, entry.length])
@@ -202,12 +221,12 @@ def _outcome(seen: Seen, entry: Entry, what: int, failed: bool) -> None:
 
 
 def _exit_status(failed: bool, error: str) -> int:
-    """-1 where it failed without a code (interrupted, timed out)."""
+    """NO_STATUS where it failed without a code (interrupted, timed out)."""
     if not failed:
         return 0
     _, found, rest = error.partition("Exit code ")
     digits = rest[:3].split("\n")[0].strip() if found else ""
-    return int(digits) if digits.isdecimal() and digits.isascii() else -1
+    return int(digits) if digits.isdecimal() and digits.isascii() else NO_STATUS
 
 
 def _file(seen: Seen, tool: str, what: int, places: tuple, result: object) -> None:
@@ -224,9 +243,19 @@ def _file(seen: Seen, tool: str, what: int, places: tuple, result: object) -> No
     line, lines, hunks = 0, 0, 0
     patch = result.get("structuredPatch") if type(result) is dict else None
     if type(patch) is list and patch and type(patch[0]) is dict:
-        line, lines = count(patch[0].get("newStart")), count(patch[0].get("newLines"))
+        line, lines = _changed_line(patch[0]), count(patch[0].get("newLines"))
         hunks = len(patch)
     _keep(seen, "edits", [what, *places, line, lines, hunks])
+
+
+def _changed_line(hunk: dict) -> int:
+    """A hunk begins with up to three lines that did not change."""
+    line, lines = count(hunk.get("newStart")), hunk.get("lines")
+    for text in lines[:8] if type(lines) is list else ():
+        if type(text) is not str or text[:1] != " ":
+            break
+        line += 1
+    return line
 
 
 def _agent(seen: Seen, entry: Entry, call: str, offset: int, length: int, result: object) -> None:

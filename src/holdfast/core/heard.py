@@ -15,11 +15,12 @@ from holdfast.core.transcript import count, usage
 _LARGEST_RESULT = 120_000
 #: Stands for the turns read so far, which `State` knows.
 _NOW = -1
+_PAUSE_MS = 5 * 60_000
 _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
-    "ended trouble events tools tasks pending client"
+    "ended trouble project events tools tasks pending client active saved owed green"
 ).split()
 #: The client's statusline is no hook, but tells us as much as one.
 STATUSLINE = "StatusLine"
@@ -38,7 +39,9 @@ class Heard:
     window = 0  # as the statusline reported it, for the model `window_of`
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
+    active = 0  # milliseconds of work since the last checkpoint
     model = window_of = cwd = transcript = ended = ""
+    project = ""  # the folder the session was started in
     trouble = ""  # what keeps the hooks of this session from doing all they should
 
     def __init__(self) -> None:
@@ -51,6 +54,9 @@ class Heard:
         self.told: list = []
         self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]
         self.client: dict = {}  # the client's own settings when the session began
+        self.saved: dict = {}  # the last checkpoint, and what had been done by then
+        self.owed: dict = {}  # a checkpoint that is due and not taken yet
+        self.green: list = []  # the commit on which tests last passed, and when
 
     def to_json(self) -> dict:
         return {name: value for name in _SAVED if (value := getattr(self, name))}
@@ -70,6 +76,8 @@ def hear(heard: Heard, event: Event) -> None:
     if name not in heard.events and len(heard.events) >= _MOST_EVENTS:
         name = "unknown"
     heard.events[name] = heard.events.get(name, 0) + 1
+    if heard.last_at:  # a longer pause is no work; the clock may be set back
+        heard.active += min(max(0, event.at - heard.last_at), _PAUSE_MS)
     heard.last_at = event.at
     heard.first_at = heard.first_at or event.at
     heard.cwd = event.cwd[:4096] or heard.cwd

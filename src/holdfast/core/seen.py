@@ -19,6 +19,7 @@ MOST = {
     "rejections": 16,
     "plans": 8,
     "answered": 64,
+    "turned": 256,
     "dead": 256,
 }
 _MOST_TOOLS = 48
@@ -97,6 +98,7 @@ class Seen:
         self.rejections: list = []  # [offset, length]
         self.plans: list = []  # [offset, length]
         self.answered: list = []  # tool calls whose results have been folded
+        self.turned: list = []  # where each turn began
         self.dead: list = []  # [from, to): abandoned by a rewind
         self.tools: dict = {}  # name -> [calls, failures, units of results]
         self.files: dict = {}  # file -> [reads, edits, writes, offset, length]
@@ -104,6 +106,13 @@ class Seen:
         self.todos: list = []  # offset, length, pending, in progress, completed
         self.unanswered: list = []  # prompts since the last answer, with what to go back to; not saved
         self.open: dict = {}  # tool call -> [tool, what, offset, length, is test]
+
+    def turn(self, offset: int) -> int:
+        """The turn in which something at `offset` was said; 0 where that is too long ago to be known."""
+        for later, began in enumerate(reversed(self.turned)):
+            if began <= offset:
+                return self.turns - later
+        return 0
 
     def to_json(self) -> dict:
         saved: dict = {}

@@ -23,6 +23,11 @@ _MACHINE = (
 )
 
 
+#: What a client that was resumed writes for a call whose result it does not have.
+_CUT_SHORT = "[Tool call interrupted: the session ended"
+_NOTIFIES = "<task-notification>"
+
+
 class Usage:
     """What the API said a response read and wrote."""
 
@@ -60,6 +65,8 @@ class Entry:
     uses: tuple | list = ()  # (id, tool, input)
     results: tuple | list = ()  # (tool_use_id, is_error, result, error text)
     denied = False  # the person refused or interrupted
+    cut_short = False  # the client died before it could write the result
+    task: tuple = ()  # (id, status) of a background agent that has come back
     at = branch = cwd = version = ""
     trigger = ""
     pre_tokens = post_tokens = saved_tokens = 0
@@ -167,6 +174,8 @@ def _user(made: Entry, record: dict) -> bool:
                 said = _opening(block.get("content")) if error else ""
                 results.append((_text(block, "tool_use_id"), error, result, said))
     made.denied = "toolDenialKind" in record or "interruptedMessageId" in record
+    if results and results[0][3].startswith(_CUT_SHORT):
+        made.denied, made.cut_short = False, True
     if results:
         made.kind = "result"
         made.results = results
@@ -177,6 +186,8 @@ def _user(made: Entry, record: dict) -> bool:
         return True
     opening = _opening(content)
     made.kind = "prompt" if _is_typed(record, opening) else "note"
+    if made.kind == "note" and _NOTIFIES in opening:
+        made.task = tag(opening, "task-id"), tag(opening, "status")
     made.denied = made.denied or opening.startswith("[Request interrupted")
     return True
 
@@ -190,6 +201,11 @@ def _opening(content: object) -> str:
             if type(words) is str:
                 return words[:200]
     return ""
+
+
+def tag(words: str, name: str) -> str:
+    """What stands between <name> and </name>, or "". The client writes its own notices so."""
+    return words.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
 
 
 def _is_typed(record: dict, opening: str) -> bool:

@@ -83,15 +83,15 @@ def _is_on(text: str | None) -> bool:
     return (text or "").lower() in ("1", "true", "yes", "on")
 
 
-def tasks(client_dir: str, session: str) -> dict[str, str]:
-    """id -> status of the tasks the client itself keeps for a session, in files of its own."""
+def tasks(client_dir: str, session: str) -> dict[str, tuple[str, str]]:
+    """id -> (status, subject) of the tasks the client itself keeps for a session, in files of its own."""
     folder = f"{client_dir}/tasks/{session}"
     found = {}
     for name in _list(folder)[:_MOST_TASKS]:
         task = _layer(f"{folder}/{name}") if name.endswith(".json") else {}
         status = text(task, "status")
         if status and len(status) <= 32 and len(name) <= 64:
-            found[name.removesuffix(".json")] = status
+            found[name.removesuffix(".json")] = status, text(task, "subject")
     return found
 
 

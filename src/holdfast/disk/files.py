@@ -6,6 +6,7 @@ start. Files are 0600 and directories 0700 whatever the umask.
 
 import posix
 
+from holdfast.clock import now, rfc3339
 from holdfast.errors import BadInput
 
 _CREATE = posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
@@ -49,9 +50,10 @@ def _read_fd(fd: int, path: str, most: int) -> bytes:
     size = posix.fstat(fd).st_size
     if size > most:
         raise BadInput(f"{path} has {size} bytes, more than the {most} holdfast reads from it")
-    parts = []
-    while piece := posix.read(fd, 1 << 20):
+    parts, left = [], most  # a file of /proc says its size is 0 and may have no end
+    while left > 0 and (piece := posix.read(fd, min(left, 1 << 20))):
         parts.append(piece)
+        left -= len(piece)
     return b"".join(parts)
 
 
@@ -71,6 +73,22 @@ def replace(path: str, data: bytes, durable: bool) -> None:
         sync_dir(path.rpartition("/")[0])
 
 
+def clear_the_way(path: str) -> str:
+    """Where a file of ours should be and something else is, or one its owner may not open, that is renamed,
+    never deleted. Its new name, or "" if nothing was in the way."""
+    try:
+        if posix.stat(path, follow_symlinks=False).st_mode & 0o170000 == 0o100000:
+            posix.close(posix.open(path, posix.O_RDWR | posix.O_CLOEXEC | posix.O_NOFOLLOW))
+            return ""
+    except FileNotFoundError:
+        return ""
+    except PermissionError:
+        pass
+    aside = f"{path}.damaged-{rfc3339(now()).replace(':', '')}"
+    posix.rename(path, aside)
+    return aside
+
+
 def sync_dir(path: str) -> None:
     fd = posix.open(path, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
     try:
@@ -79,27 +97,85 @@ def sync_dir(path: str) -> None:
         posix.close(fd)
 
 
+def sync_above(path: str, levels: int = 5) -> None:
+    """A directory and those it is in, as far as they may be new: whoever made them may have been killed
+    before their names were durable."""
+    for _ in range(levels):
+        sync_dir(path or "/")
+        path = path.rpartition("/")[0]
+
+
 def append_line(path: str, line: bytes, rotate_at: int = 1 << 62) -> None:
     """One line, whole or not at all, against any number of other appenders.
 
     A torn last line was never acknowledged: it is cut off first, so that it cannot swallow ours.
     A file that has reached `rotate_at` is renamed to `path`.1 once this line is in it.
     """
-    fd = posix.open(path, posix.O_RDWR | posix.O_APPEND | _CREATE, 0o600)
+    fd = open_locked(path)
     try:
-        posix.lockf(fd, posix.F_LOCK, 0)
         end = _cut_torn(fd)
         try:
             _write_all(fd, line + b"\n")
         except OSError:
             posix.ftruncate(fd, end)
             raise
-        # Someone who waited for the lock may hold the file that was renamed meanwhile: that one
-        # takes the line, but must not push the new file over it.
-        if end >= rotate_at and _is_at(fd, path):
+        if end >= rotate_at:
             posix.rename(path, path + ".1")
     finally:
         posix.close(fd)  # also releases the lock
+
+
+def append_durably(path: str, line: bytes) -> None:
+    """One line that is on the disk when this returns. Appenders do not wait for each other: the kernel
+    appends each write whole, and the disk takes many at once. What somebody was killed over may stand
+    before ours without an end; ours begins on a line of its own then, and readers know a torn one."""
+    fd = open_shared(path)
+    try:
+        size = posix.fstat(fd).st_size
+        if not size:  # before the first line: who finds one knows that the name is safe
+            sync_above(path.rpartition("/")[0])
+        torn = size and posix.pread(fd, 1, size - 1) != b"\n"
+        data = (b"\n" if torn else b"") + line + b"\n"
+        if posix.write(fd, data) != len(data):
+            raise OSError(28, "the disk is full", path)
+        posix.fdatasync(fd)
+    finally:
+        posix.close(fd)
+
+
+def open_shared(path: str, alone: bool = False) -> int:
+    """Open, and locked against whoever replaces it, or, `alone`, against everybody else. The lock is
+    another kind than `Lock`'s: this one can be shared."""
+    while True:
+        fd = posix.open(path, posix.O_RDWR | posix.O_APPEND | _CREATE, 0o600)
+        try:
+            _share(fd, alone)
+            if _is_at(fd, path):
+                return fd
+        except BaseException:
+            posix.close(fd)
+            raise
+        posix.close(fd)
+
+
+def _share(fd: int, alone: bool) -> None:
+    from fcntl import LOCK_EX, LOCK_SH, flock  # only where something is saved
+
+    flock(fd, LOCK_EX if alone else LOCK_SH)
+
+
+def open_locked(path: str) -> int:
+    """Open and locked, and still the file at `path`: while one waits for the lock it may be replaced."""
+    while True:
+        fd = posix.open(path, posix.O_RDWR | posix.O_APPEND | _CREATE, 0o600)
+        try:
+            posix.lockf(fd, posix.F_LOCK, 0)
+            if _is_at(fd, path):
+                return fd
+        except BaseException:
+            posix.close(fd)
+            raise
+        posix.close(fd)
 
 
 def _is_at(fd: int, path: str) -> bool:
@@ -140,13 +216,25 @@ class Lock:
         self.fd = -1
 
     def __enter__(self) -> "Lock":
+        if self.fd < 0:
+            self._take(posix.F_LOCK)
+        return self
+
+    def attempt(self) -> bool:
+        """Take it unless another has it; then it is held until the `with` it is used in ends."""
+        try:
+            self._take(posix.F_TLOCK)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _take(self, how: int) -> None:
         self.fd = posix.open(self.path, posix.O_RDWR | _CREATE, 0o600)
         try:
-            posix.lockf(self.fd, posix.F_LOCK, 0)
+            posix.lockf(self.fd, how, 0)
         except BaseException:
             self._close()
             raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._close()

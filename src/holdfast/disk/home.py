@@ -49,6 +49,14 @@ class Home:
     def trail(self) -> str:
         return self.root + "/events.jsonl"
 
+    @property
+    def checkpoints(self) -> str:
+        return self.root + "/checkpoints"
+
+    @property
+    def index(self) -> str:
+        return self.checkpoints + "/index.jsonl"
+
     def session(self, session: str, agent: str = "") -> str:
         """The folder of a session, or of one subagent in it: what happens in one never touches
         the other."""

@@ -7,7 +7,9 @@ Worktree or None. What the files mean is in gitrepository-layout(5).
 
 import posix
 import sys
+import time
 
+from holdfast.clock import elapsed
 from holdfast.disk import files
 from holdfast.errors import BadInput
 
@@ -18,6 +20,7 @@ _MOST_REFS = 5  # HEAD and those it leads to; git gives up at the same number
 _MOST_BYTES = 4096  # in a file that holds one path or id
 _PIECE, _MOST_PIECES = 1 << 20, 32  # of packed-refs: some 400,000 refs
 _ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, with surrogateescape
+_PATIENCE_S = 0.4
 _HEX = frozenset("0123456789abcdef")
 #: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
 _UNCLEAN = frozenset(
@@ -44,6 +47,41 @@ def find(folder: str) -> "Worktree | None":
         return _climb(_real("", folder)) if folder.startswith("/") else None
     except _UNREADABLE:
         return None
+
+
+def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
+    """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
+    after tests have run, which took longer, and not waited for beyond a bound."""
+    words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false", "status", "-z"]
+    read, write = posix.pipe()
+    try:
+        quiet = (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0)
+        actions = [(posix.POSIX_SPAWN_DUP2, write, 1), quiet]
+        pid = posix.posix_spawnp("git", words, environ, file_actions=actions)
+    except OSError:  # no git here: it is not known
+        posix.close(read)
+        return False
+    finally:
+        posix.close(write)
+    try:
+        printed = _first_byte(read)
+    finally:
+        posix.close(read)
+        posix.kill(pid, 9)  # if it is done, it does not notice
+        _, status = posix.waitpid(pid, 0)
+    return not printed and not status
+
+
+def _first_byte(fd: int) -> bytes:
+    """What comes first until it ends, b"late" if neither comes in time."""
+    posix.set_blocking(fd, False)
+    until = elapsed() + _PATIENCE_S
+    while elapsed() < until:
+        try:
+            return posix.read(fd, 1)
+        except BlockingIOError:
+            time.sleep(0.005)
+    return b"late"
 
 
 def real(folder: str) -> str:

@@ -12,13 +12,25 @@ from importlib import import_module
 from typing import Any
 
 READS = {
+    "checkpoint.check": "holdfast.ops.integrity:check",
+    "checkpoint.diff": "holdfast.ops.checkpoints:diff",
+    "checkpoint.list": "holdfast.ops.checkpoints:list_all",
+    "checkpoint.show": "holdfast.ops.checkpoints:show",
+    "checkpoint.verify": "holdfast.ops.checkpoints:verify",
     "sessions": "holdfast.ops.sessions:list_all",
     "status": "holdfast.ops.upkeep:status",
     "usage": "holdfast.ops.context:usage",
+    "verify": "holdfast.ops.checkpoints:verify",
 }
-WRITES: dict[str, str] = {}
+WRITES = {
+    "checkpoint.pin": "holdfast.ops.checkpoints:pin",
+    "checkpoint.take": "holdfast.ops.checkpoints:take",
+}
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
+    "checkpoint.approve": "holdfast.ops.checkpoints:approve",
+    "checkpoint.prune": "holdfast.ops.integrity:prune",
+    "checkpoint.repair": "holdfast.ops.integrity:repair",
     "doctor": "holdfast.install.doctor:doctor",
     "install": "holdfast.install.operations:install",
     "uninstall": "holdfast.install.operations:uninstall",

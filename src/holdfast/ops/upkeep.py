@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import holdfast
@@ -15,11 +15,13 @@ from holdfast import bundle
 from holdfast.app import Holdfast
 from holdfast.clock import now, rfc3339
 from holdfast.core import jsontext
-from holdfast.disk import sessions, trail
-from holdfast.errors import Damaged
+from holdfast.core.state import State
+from holdfast.disk import index, sessions, trail
+from holdfast.errors import BadInput, Damaged
 
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_FREE = 64 << 20
+_SAVE_FIX = "free space, or make the folder writable; the next hook tries again"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def status(app: Holdfast) -> Status:
         _launcher(),
         _json(),
         *_readable(app, _sessions),
+        *_readable(app, _checkpoints),
         *_readable(app, _trail),
     ]
     states = _names(app)
@@ -125,6 +128,8 @@ def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[
     """What cannot be looked at is itself a finding."""
     try:
         return checks(app)
+    except BadInput as problem:  # something else where a file should be
+        return [Check("files", False, str(problem), "see what put it there; holdfast checkpoint repair")]
     except OSError as problem:
         what = f"{problem.filename} cannot be read: {problem.strerror}"
         return [Check("files", False, what, "make it yours and readable again, or remove it")]
@@ -143,11 +148,42 @@ def _sessions(app: Holdfast) -> list[Check]:
         except Damaged as problem:
             found.append(Check("state", False, str(problem), "the session's next hook rebuilds it"))
             continue
+        found += [_owed(name, agent, owing) for agent, owing in _owing(app, name, state)]
         if state and state.behind:
             share = 100 * state.behind.offset // max(1, state.seen.offset)
             what = f"session {name}: {share} % of its transcript read so far, newest part first"
             found.append(Check("transcript", False, what, "nothing to do: each hook reads on"))
     return found or [Check("state", True, "every session's state can be read")]
+
+
+def _owing(app: Holdfast, name: str, state: State | None) -> Iterator[tuple[str, dict]]:
+    """(agent, what is owed) of a session and its agents."""
+    if state and state.heard.owed:
+        yield "", state.heard.owed
+    agents = app.home.session(name) + "/agents"
+    for agent in os.listdir(agents) if os.path.isdir(agents) else ():
+        try:
+            theirs = sessions.peek(app.home, name, agent)
+        except (Damaged, BadInput):
+            continue
+        if theirs and theirs.heard.owed:
+            yield agent, theirs.heard.owed
+
+
+def _owed(name: str, agent: str, owed: dict) -> Check:
+    whose = f"session {name}{', agent ' + agent if agent else ''}"
+    why = owed.get("what", "its hook was killed or ran out of time")
+    what = f"{whose}: a checkpoint is owed ({owed['why']}): {why}"
+    return Check("checkpoint", False, what, _SAVE_FIX)
+
+
+def _checkpoints(app: Holdfast) -> list[Check]:
+    """Only what costs nothing to know; `holdfast checkpoint check` reads every file."""
+    listed = index.load_all(app.home)
+    if listed.damaged:
+        what = f"{listed.damaged} lines of {app.home.index} cannot be read"
+        return [Check("checkpoints", False, what, "holdfast checkpoint repair")]
+    return [Check("checkpoints", True, f"{len(listed.entries):,} in the index")]
 
 
 def _trail(app: Holdfast) -> list[Check]:

@@ -1,0 +1,69 @@
+"""What a checkpoint costs, against starting the interpreter: python bench/checkpoint.py
+
+PreCompact in a git repository, with a state that has caught up but for one turn: the tail is waited for,
+the turn is read, the checkpoint composed, redacted, verified, written and synced, the index told. Ratios
+are to `python -I -S -c pass` of the same run. Goals: CPU at most 6 × at any size, wall p95 at most 400 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import made
+from harness import LAUNCH, PYTHON, Contender, median, rounds, table
+from hook import read_all
+
+GOAL_CPU, GOAL_P95_S = 6.0, 0.4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=float, nargs="+", default=[1, 100, 1000])
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--python", default=PYTHON, help="interpreter to measure with")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        text, good = measure(Path(folder), args.mb, args.rounds, args.python)
+    print(text)
+    sys.exit(0 if good else 1)
+
+
+def measure(folder: Path, sizes: list[float], times: int, python: str) -> tuple[str, bool]:
+    home, project = folder / "home", folder / "project"
+    environ = {"HOLDFAST_HOME": str(home), "HOME": str(folder)}
+    subprocess.run(["git", "init", "-q", project], check=True)
+    contenders = [Contender("python -I -S -c pass", [python, "-I", "-S", "-c", "pass"])]
+    for mb in sizes:
+        path = folder / f"{mb:g}mb.jsonl"
+        writer = made.Session(path, session=f"s-{mb:g}")
+        writer.grow_to(int(mb * 1e6))
+        argv = [python, "-I", "-S", str(LAUNCH)]
+        hook = Contender(
+            f"PreCompact, {mb:g} MB transcript", argv, writer.pre_compact(project), writer.turn
+        )
+        read_all(environ, hook, home / "sessions" / f"s-{mb:g}" / "state.json", path)
+        contenders.append(hook)
+    before = len(list(project.glob(".claude/checkpoints/2*.md")))
+    costs = rounds(contenders, times, environ)
+    taken = len(list(project.glob(".claude/checkpoints/2*.md"))) - before
+    if taken != (times + 2) * len(sizes):
+        raise RuntimeError(f"{taken} checkpoints were taken, not {(times + 2) * len(sizes)}")
+    bare, rows, good = median(costs[contenders[0].name]), [], True
+    for contender in contenders:
+        cost = median(costs[contender.name])
+        p95 = statistics.quantiles([c.wall_s for c in costs[contender.name]], n=20)[-1]
+        ratio = cost.cpu_s / bare.cpu_s
+        good = good and ratio <= GOAL_CPU and p95 <= GOAL_P95_S
+        figures = [cost.wall_s * 1000, p95 * 1000, cost.cpu_s * 1000]
+        rows.append([contender.name, *[f"{f:.1f}" for f in figures], f"{ratio:.2f}", f"{cost.rss_mb:.0f}"])
+    head = ["command", "wall ms", "wall p95 ms", "CPU ms", "× bare, CPU", "peak MB"]
+    return table(head, rows), good
+
+
+if __name__ == "__main__":
+    main()

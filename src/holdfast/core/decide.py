@@ -1,0 +1,77 @@
+"""When a checkpoint is due: `due(state, event, fill)`. Every rule of it is a line here.
+
+From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
+one looks.
+"""
+
+from holdfast.core.events import Event
+from holdfast.core.jsontext import text
+from holdfast.core.state import State
+
+#: Asked for by a person, through a command: an event of our own.
+ASKED = "CheckpointAsked"
+#: Rungs of the ladder at which work is saved.
+RUNGS = (60, 85, 93, 97)
+ACTIVE_MS = 30 * 60_000
+#: Turns without a checkpoint: before the first, and then. It is what a session that ends without a word
+#: can lose.
+FIRST, EVERY = 2, 5
+_STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
+#: Where the client does not wait for us, or a pause is natural.
+_QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit")
+
+
+def work(state: State) -> int:
+    """How much has been done, in turns."""
+    return state.seen.turns or state.heard.batches + state.heard.stops
+
+
+def unsaved(state: State) -> int:
+    done, saved = work(state), state.heard.saved.get("work", 0)
+    return done - saved if done >= saved else done  # fewer than before: the session went back
+
+
+def rung(fill: float) -> int:
+    return max((rung for rung in RUNGS if fill >= rung), default=0)
+
+
+def saved_rung(state: State) -> int:
+    """The highest rung at which this cycle's work was saved."""
+    saved = state.heard.saved
+    return int(saved.get("rung", 0)) if saved.get("cycle") == state.seen.compacted else 0
+
+
+def due(state: State, event: Event, fill: float) -> str:
+    """Why a checkpoint is to be taken now, or ""."""
+    name = event.name
+    if name == ASKED:
+        return "asked for"
+    if name == "PreCompact":
+        return "compaction"
+    said = text(event.data, "last_assistant_message")
+    if name == "StopFailure" and "prompt is too long" in said.lower():
+        return "the window is full"
+    if name == "SubagentStop":
+        return "agent finished" if said or unsaved(state) else ""
+    turns = unsaved(state)
+    if not turns:
+        return ""
+    if name == "SessionStart":
+        source = text(event.data, "source")
+        known = source == "compact" or state.heard.prompts  # one that we were not there for is not unsaved
+        return _STARTS.get(source, "") if known else ""
+    if name == "SessionEnd":
+        return "session ended"
+    if name == "StopFailure":
+        return "stopped by an error"
+    return _in_between(state, turns, rung(fill), name == "Stop") if name in _QUIET else ""
+
+
+def _in_between(state: State, turns: int, reached: int, at_rest: bool) -> str:
+    if reached > saved_rung(state):
+        return f"{reached} % full"
+    if state.heard.active >= ACTIVE_MS:
+        return "30 minutes of work"
+    if turns >= (FIRST if at_rest or not state.heard.saved else EVERY):
+        return f"{turns} turns of work"
+    return ""

@@ -1,0 +1,24 @@
+"""Digests for the hot path, straight from the interpreter's C modules: `hashlib` costs a hook as much
+as half the interpreter's start. Where they are missing `hashlib` gives the same, and a test holds
+them against each other."""
+
+try:
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        from hashlib import sha256
+try:
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+
+def sha256_hex(data: bytes) -> str:
+    return str(sha256(data).hexdigest())
+
+
+def seal(data: bytes, key: bytes) -> str:
+    """What only the holder of `key` can write under `data`."""
+    return str(blake2b(data, key=key[:64], digest_size=16).hexdigest())

@@ -1,0 +1,69 @@
+"""Text of a session as it may stand in a file of ours: one line, nothing invisible, not too long.
+
+What a tool printed or a stranger wrote may hold control characters that repaint a terminal, bidi marks
+that show a text in another order than it is read, and tag characters that only a model sees.
+"""
+
+#: Control characters, format characters (zero width, bidi, soft hyphen, joiners), line separators, tags,
+#: variation selectors beyond the first sixteen, lone surrogates, and the two that YAML does not allow: to
+#: nothing or to a space.
+_INVISIBLE = {
+    **dict.fromkeys((*range(32), *range(127, 160), 8232, 8233), " "),
+    **dict.fromkeys(
+        (
+            *(
+                0xAD,
+                0x34F,
+                0x61C,
+                0x6DD,
+                0x70F,
+                0x890,
+                0x891,
+                0x8E2,
+                0x115F,
+                0x1160,
+                0x17B4,
+                0x17B5,
+                0x180E,
+                0x3164,
+                0xFEFF,
+            ),
+            *(0xFFA0, 0xFFFE, 0xFFFF, 0x110BD, 0x110CD),
+            *range(0x600, 0x606),
+            *range(0x180B, 0x180E),
+            *range(0x200B, 0x2010),
+            *range(0x202A, 0x202F),
+            *range(0x2060, 0x2070),
+            *range(0xFFF0, 0xFFFC),
+            *range(0x13430, 0x13440),
+            *range(0x1BCA0, 0x1BCA4),
+            *range(0x1D173, 0x1D17B),
+        )
+    ),
+}
+_PLANE_14 = range(0xE0000, 0xE1000)
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def one_line(words: str) -> str:
+    """All of it on one line, without what cannot be seen."""
+    words = words.translate(_INVISIBLE)
+    if not words.isascii() and max(words) >= "\ud800":
+        words = "".join(_seen(letter) for letter in words)
+    return " ".join(words.split())
+
+
+def _seen(letter: str) -> str:
+    code = ord(letter)
+    if code in _PLANE_14:
+        return ""
+    return "\ufffd" if code in _SURROGATES else letter
+
+
+def excerpt(words: str, most: int) -> str:
+    """The beginning, on one line; where it was cut there is a sign of it."""
+    line = one_line(words[: 8 * most])
+    if len(line) <= most:
+        return line if len(words) <= 8 * most else f"{line} …".strip()
+    cut = line.rfind(" ", most // 2, most)
+    return line[: cut if cut > 0 else most] + " …"

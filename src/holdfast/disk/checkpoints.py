@@ -1,0 +1,342 @@
+"""Checkpoints on disk: written so that one that was acknowledged is there, whole, and ours.
+
+    verified bytes ─► temporary, fsync ─► its name, exclusive ─► directory fsync ─► index line ─► taken
+
+Killed before the line, it was not taken: the file may be there, complete, and whoever pays the debt
+finds it by its uid and goes on from there. They stand in the project, in a folder of their own; where
+the project cannot be written, at home, and the index says so.
+"""
+
+import posix
+
+from holdfast.clock import new_id, now, rfc3339
+from holdfast.core import checkpoint
+from holdfast.core.digest import sha256_hex
+from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.disk import files, index, trail
+from holdfast.disk.folder import TEMPORARY, Folder
+from holdfast.disk.home import Home, is_safe_name
+from holdfast.errors import BadInput, Damaged, HoldfastError, Late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SUFFIX = ".md"
+COUNTER = ".checkpoint_iteration"
+_PLACE = ((".claude", 0o755), ("checkpoints", 0o700))
+_MOST_NAMES = 2000
+_LARGEST_HEAD = 1 << 16
+_PRUNED_EVERY = 16
+_LOOKED_AT, _MOST_COUNTED = 64, 10**9
+_DIGITS = frozenset("0123456789")
+
+
+class Draft:
+    """A checkpoint to be: all of its frontmatter but what depends on where it ends up."""
+
+    __slots__ = ("at", "body", "fields", "project", "uid")
+
+    def __init__(self, uid: str, at: int, project: str, fields: dict, body: str) -> None:
+        self.uid = uid
+        self.at = at
+        self.project = project
+        self.fields = fields
+        self.body = body
+
+
+def take(home: Home, draft: Draft, tell: "Callable[[dict], object]" = dict) -> dict:
+    """Write it, durably, and say so in the index. `tell` is given its entry the moment it is taken."""
+    known = index.find(home, draft.uid)
+    if known:  # by one that was killed right after it had said so
+        tell(known)
+        return known
+    key = seal_key(home)
+    try:
+        kept, folder = "project", in_project(draft.project)
+    except (OSError, ValueError):  # read-only, vanished, no path, or a link where our folder should be
+        kept, folder = "home", at_home(home, draft.project)
+    try:
+        stem, data = _publish(folder, draft, key)
+    except OSError:
+        folder.close()
+        if kept == "home":
+            raise
+        kept, folder = "home", at_home(home, draft.project)  # full, or failing
+        stem, data = _publish(folder, draft, key)
+    with folder:
+        entry = index.entry(checkpoint.parse(data, stem).fields, f"{folder.path}/{stem}{SUFFIX}", kept)
+        index.add(home, entry)
+        tell(entry)
+        _afterwards(home, folder, entry, draft.at, key)
+    return entry
+
+
+def _afterwards(home: Home, folder: Folder, entry: dict, at: int, key: bytes) -> None:
+    """It is taken. What follows is convenience, can be made anew, and must not fail it."""
+    from holdfast.disk import retention
+
+    try:
+        set_head(home, entry)
+        _point_latest(folder, entry["id"], entry["uid"], key)
+        turn, rest = divmod(entry["iteration"], _PRUNED_EVERY)
+        if rest == 1:  # it lists the whole folder
+            retention.prune_folder(home, folder, at, _LOOKED_AT, turn)
+            with Folder.open(home.root) as root:
+                retention.tidy(root, at)
+        index.show(home)
+    except (OSError, BadInput, Late) as problem:
+        trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
+
+
+def in_project(project: str) -> Folder:
+    if not project.startswith("/"):
+        raise NotADirectoryError(20, "not an absolute path", project)
+    return Folder.make(project, *_PLACE)
+
+
+def open_folder(path: str) -> Folder:
+    """A folder that holds checkpoints. Of a project's own folders no link is followed; before them, any."""
+    project, found, rest = path.partition("/.claude/checkpoints")
+    if found and not rest:
+        return Folder.open(project or "/", ".claude", "checkpoints")
+    return Folder.open(path)
+
+
+def at_home(home: Home, project: str) -> Folder:
+    files.make_dir(home.checkpoints)
+    key = sha256_hex(project.encode("utf-8", "surrogatepass"))[:16]
+    return Folder.make(home.checkpoints, ("kept", 0o700), (key, 0o700))
+
+
+def _publish(folder: Folder, draft: Draft, key: bytes) -> tuple[str, bytes]:
+    """(name without suffix, bytes) of the file, which is durable when this returns."""
+    _ignore(folder)
+    base = stem_at(draft.at)
+    iteration = 0
+    for number in range(1, _MOST_NAMES):
+        stem = base if number == 1 else f"{base}-{number:03d}"
+        found = _written_before(folder, stem, draft.uid)
+        if found:  # by one who was killed, or was late, before it could say so
+            folder.sync()
+            return stem, found
+        if found is None:
+            continue
+        iteration = iteration or _count(folder)
+        fields = {**draft.fields, "id": stem, "uid": draft.uid, "created": rfc3339(draft.at)}
+        data = checkpoint.render({**fields, "iteration": iteration}, draft.body, key)
+        wrong = checkpoint.problems(data, stem)
+        if wrong:
+            raise HoldfastError(f"a checkpoint that does not verify is not written: {wrong[0]}")
+        if _write(folder, stem, data, draft.uid):
+            return stem, data
+        found = _written_before(folder, stem, draft.uid)
+        if found:  # by one of ours that was thought to be dead
+            folder.sync()
+            return stem, found
+    raise HoldfastError(
+        f"{folder.path} has {_MOST_NAMES} checkpoints of one second; is its clock standing still?"
+    )
+
+
+def _write(folder: Folder, stem: str, data: bytes, uid: str) -> bool:
+    """Durable under that name; False if the name is another's."""
+    temporary = (
+        f".{stem}{TEMPORARY}"  # whoever makes it has the name: others do not wait, nor write in vain
+    )
+    try:
+        folder.create(temporary, data, durable=True)
+    except FileExistsError:
+        if _uid_in(folder, temporary) != uid:
+            return False  # another agent's, in the same second
+        temporary = f".{stem}.{posix.getpid()}{TEMPORARY}"  # ours, begun by one that was killed, or is slow
+        folder.create(temporary, data, durable=True)
+    try:
+        if folder.read(temporary, checkpoint.LARGEST) != data:
+            raise OSError(5, "what was written reads differently", folder.path)
+        folder.publish(temporary, stem + SUFFIX, is_ours=True)
+    except FileExistsError:
+        return False
+    finally:
+        folder.remove(temporary)
+    try:
+        folder.sync()
+    except OSError:
+        folder.remove(stem + SUFFIX)  # it goes elsewhere; not both
+        raise
+    return True
+
+
+def _uid_in(folder: Folder, name: str) -> str:
+    try:
+        return _uid(folder.read(name, checkpoint.LARGEST))
+    except (OSError, BadInput):
+        return ""
+
+
+def _written_before(folder: Folder, stem: str, uid: str) -> bytes | None:
+    """The file of that name if it is this checkpoint, b"" if there is none, None if it is another."""
+    try:
+        data = folder.read(stem + SUFFIX, checkpoint.LARGEST)
+    except FileNotFoundError:
+        return b""
+    except (OSError, BadInput):
+        return None
+    return data if _uid(data) == uid and not checkpoint.problems(data, stem) else None
+
+
+def _uid(data: bytes) -> str:
+    return data[:2048].partition(b"\nuid: ")[2].partition(b"\n")[0].decode("ascii", "replace")
+
+
+def stem_at(at: int) -> str:
+    return rfc3339(at)[:19].replace("T", "-").replace(":", "")
+
+
+def is_stem(name: str) -> bool:
+    """YYYY-MM-DD-HHMMSS, or that with a number."""
+    date, _, number = name[:17], name[17:18], name[18:]
+    shape = "".join("0" if letter in _DIGITS else letter for letter in date)
+    return shape == "0000-00-00-000000" and (
+        len(name) == 17 or (name[17] == "-" and 3 <= len(number) <= 4 and _DIGITS.issuperset(number))
+    )
+
+
+def stems(folder: Folder) -> list[str]:
+    """Names of all files in the folder that can be checkpoints, oldest first."""
+    names = (name.removesuffix(SUFFIX) for name in folder.names() if name.endswith(SUFFIX))
+    return sorted(name for name in names if is_stem(name))
+
+
+def _count(folder: Folder) -> int:
+    """The project's next iteration. The counter is a cache, changed in place under its own lock; one that
+    is missing, or cannot be trusted, is counted anew."""
+    how = posix.O_RDWR | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
+    try:
+        fd = posix.open(COUNTER, how, 0o600, dir_fd=folder.fd)
+    except OSError:
+        return _counted(folder) + 1
+    try:
+        posix.lockf(fd, posix.F_LOCK, 0)
+        state = posix.fstat(fd)
+        if state.st_mode & 0o170000 != 0o100000 or state.st_nlink > 1:  # not ours to write into
+            return _counted(folder) + 1
+        digits = posix.pread(fd, 16, 0).strip()
+        last = int(digits) if digits.isdigit() and int(digits) < _MOST_COUNTED else _counted(folder)
+        posix.pwrite(fd, b"%d\n" % (last + 1), 0)
+        posix.ftruncate(fd, len(b"%d\n" % (last + 1)))
+        return last + 1
+    finally:
+        posix.close(fd)
+
+
+def _counted(folder: Folder) -> int:
+    """From the newest files; what a stranger's says may be nonsense, but is no more than that."""
+    highest = 0
+    for stem in stems(folder)[-_LOOKED_AT:]:
+        try:
+            data = folder.read(stem + SUFFIX, checkpoint.LARGEST)
+            counted = checkpoint.parse(data, stem).fields["iteration"]
+        except (OSError, BadInput, Damaged):
+            continue
+        highest = max(highest, counted if counted < _MOST_COUNTED else 0)
+    return highest
+
+
+def _ignore(folder: Folder) -> None:
+    """Nothing of ours shows in `git status`."""
+    if folder.has(".gitignore"):
+        return
+    files.sync_above(folder.path, 4)  # once: who finds it knows that the folder's own name is safe
+    temporary = f".{new_id(now())}{TEMPORARY}"
+    try:
+        folder.create(temporary, b"*\n")
+        folder.publish(temporary, ".gitignore")
+    except FileExistsError:
+        pass  # another was quicker
+    finally:
+        folder.remove(temporary)
+
+
+def _point_latest(folder: Folder, stem: str, uid: str, key: bytes) -> None:
+    """`latest.md` leads to the newest. A file of that name is somebody else's and stays."""
+    temporary = f".{uid}.latest{TEMPORARY}"
+    try:
+        target = posix.readlink("latest.md", dir_fd=folder.fd)
+        there = folder.read(target, checkpoint.LARGEST) if is_stem(target.removesuffix(SUFFIX)) else b""
+        if _uid(there) > uid and checkpoint.is_sealed(there, key):
+            return  # another was quicker, and is newer
+    except (FileNotFoundError, BadInput):
+        pass
+    except OSError:
+        return
+    try:
+        folder.remove(temporary)
+        posix.symlink(stem + SUFFIX, temporary, dir_fd=folder.fd)
+        folder.rename(temporary, "latest.md")
+    except OSError:  # a file system without links
+        folder.remove(temporary)
+
+
+def seal_key(home: Home) -> bytes:
+    """What tells our checkpoints from a stranger's. Made once; one that is damaged is set aside, and
+    what it has sealed then needs approval."""
+    path = home.root + "/seal.key"
+    for _ in range(2):
+        try:
+            key = files.read(path, 1024)
+            if len(key) == 32:
+                return key
+            _set_aside(path)
+        except FileNotFoundError:
+            pass
+        except BadInput:  # far too long, or no file at all
+            _set_aside(path)
+        files.make_dir(home.root)
+        with Folder.open(home.root) as folder:
+            _make_key(folder)
+    return files.read(path, 1024)
+
+
+def _set_aside(path: str) -> None:
+    posix.rename(path, path + ".damaged-" + rfc3339(now()).replace(":", ""))
+
+
+def _make_key(folder: Folder) -> None:
+    temporary = f".{new_id(now())}{TEMPORARY}"
+    try:
+        folder.create(temporary, posix.urandom(32), durable=True)
+        folder.publish(temporary, "seal.key")
+        files.sync_above(folder.path, 4)
+    except FileExistsError:
+        pass  # another was quicker
+    finally:
+        folder.remove(temporary)
+
+
+def head(home: Home, lineage: str) -> dict:
+    """The entry of a lineage's newest checkpoint, from a cache of one file each; {} if it does not know."""
+    try:
+        return _head(files.read(f"{home.checkpoints}/heads/{lineage}.json", _LARGEST_HEAD))
+    except (OSError, BadInput):
+        return {}
+
+
+def _head(data: bytes) -> dict:
+    try:
+        said = load(data.decode("utf-8", "replace"))
+    except UNREADABLE:
+        return {}
+    return said if type(said) is dict and type(said.get("uid")) is str else {}
+
+
+def set_head(home: Home, entry: dict) -> None:
+    """Changed in place under its own lock: two sessions may go on with the same work at once."""
+    if not is_safe_name(entry["lineage"]):  # of a stranger's that was approved
+        return
+    files.make_dir(home.checkpoints + "/heads")
+    path = f"{home.checkpoints}/heads/{entry['lineage']}.json"
+    with files.Lock(path) as lock:
+        if _head(posix.pread(lock.fd, _LARGEST_HEAD, 0)).get("uid", "") < entry["uid"]:
+            data = dump(entry).encode()
+            posix.pwrite(lock.fd, data.ljust(posix.fstat(lock.fd).st_size), 0)

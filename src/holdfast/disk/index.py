@@ -1,0 +1,185 @@
+"""The catalogue of all checkpoints: checkpoints/index.jsonl, one line for each, and `index.json`, its
+rendering for people and scripts. Both are caches: files are the truth, `repair` makes them anew.
+
+A line is appended after its file is durable and before the checkpoint is acknowledged. Lines carry a
+checksum; a line that says `gone` takes one back, so that what was pruned is never reported.
+"""
+
+import posix
+
+from holdfast.clock import now, rfc3339
+from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.core.seen import checksum
+from holdfast.disk import files
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VERSION = 1
+#: The seed's schema, in its order.
+SHOWN = ("id", "uid", "path", "project", "created", "trigger", "verified", "iteration", "summary")
+#: What else a line says of a checkpoint; all of it stands in the checkpoint itself.
+MORE = "reason session_id agent_id lineage parent branch commit used_tokens window sha256 kept".split()
+#: Of what is not text.
+_TYPES = {"verified": bool, "iteration": int, "used_tokens": int, "window": int}
+#: In `index.json`: more than anyone reads, little enough to be written with every checkpoint.
+_MOST_SHOWN = 200
+_TAIL, _RECENT = 1 << 18, 1 << 16
+_LARGEST = 1 << 30
+_HEAD = b'{"v":%d,"sum":' % VERSION
+
+
+def entry(fields: dict, path: str, kept: str) -> dict:
+    """A line of the index, from the frontmatter of a checkpoint. `kept`: in the project or at home."""
+    named = {**fields, "path": path, "kept": kept}
+    return {name: named[name] for name in (*SHOWN, *MORE)}
+
+
+def line(said: dict) -> bytes:
+    rest = dump(said)[1:].encode()
+    return b"%s%d,%s" % (_HEAD, checksum(rest), rest)
+
+
+def add(home: Home, said: dict) -> None:
+    """Durable when it returns. What is no file, or cannot be opened, is in the way and set aside: the
+    index can be made anew, the checkpoint cannot."""
+    files.make_dir(home.checkpoints)
+    try:
+        files.append_durably(home.index, line(said))
+    except OSError:
+        if not files.clear_the_way(home.index):
+            raise
+        files.append_durably(home.index, line(said))
+
+
+def find(home: Home, uid: str) -> dict | None:
+    """The entry of one that was added lately, and is durable by now."""
+    try:
+        fd = files.open_regular(home.index)
+    except (OSError, BadInput):
+        return None
+    try:
+        size = posix.fstat(fd).st_size
+        tail = posix.pread(fd, _RECENT, max(0, size - _RECENT))
+        named = f'"uid":"{uid}"'.encode()
+        found = [_read(raw[max(0, raw.rfind(_HEAD)) :]) for raw in tail.split(b"\n")[:-1] if named in raw]
+        if found:
+            posix.fdatasync(fd)  # whoever wrote it may have been killed before it was
+    finally:
+        posix.close(fd)
+    return found[0] if found else None
+
+
+def drop(home: Home, uids: list[str], remove: "Callable[[], None]") -> None:
+    """Say that checkpoints are gone, then remove them. Whoever makes the index anew waits until both are
+    done: it would find the files and not the lines."""
+    fd = files.open_shared(home.index)
+    try:
+        for uid in uids:
+            add(home, {"gone": uid, "at": rfc3339(now())})
+        show(home)
+        remove()
+    finally:
+        posix.close(fd)
+
+
+class Catalogue:
+    """`entries` by uid, oldest first: a uid sorts by time. `damaged` counts lines that cannot be read,
+    `torn` those that somebody was killed over: never acknowledged, and of no consequence."""
+
+    __slots__ = ("damaged", "entries", "repeated", "torn")
+
+    def __init__(self, lines: "list[bytes]") -> None:
+        found: dict[str, dict] = {}
+        self.damaged = 0
+        self.repeated: list[str] = []
+        self.torn = 0
+        for raw in lines:
+            said = _read(raw)
+            if said is None:
+                # Somebody may have been killed in the very moment before ours was appended.
+                said = _read(raw[max(0, raw.rfind(_HEAD)) :])
+                torn = not raw or said is not None or _is_torn(raw)
+                self.torn += torn
+                self.damaged += not torn
+            if said is None:
+                continue
+            if "gone" in said:
+                found.pop(said["gone"], None)
+            elif said["uid"] in found:
+                self.repeated.append(said["uid"])
+            else:
+                found[said["uid"]] = said
+        self.entries = dict(sorted(found.items()))
+
+
+def _is_torn(raw: bytes) -> bool:
+    """The beginning of a line of ours, without its end."""
+    return not raw.endswith(b"}") and (raw.startswith(_HEAD) or _HEAD.startswith(raw))
+
+
+def _read(raw: bytes) -> dict | None:
+    written, _, rest = raw.removeprefix(_HEAD).partition(b",")
+    if not raw.startswith(_HEAD) or written != b"%d" % checksum(rest):
+        return None
+    try:
+        said = load("{" + rest.decode("utf-8"))
+    except UNREADABLE:
+        return None
+    whole = type(said) is dict and (type(said.get("gone")) is str or _is_entry(said))
+    return said if whole else None  # type: ignore[return-value]
+
+
+def _is_entry(said: dict) -> bool:
+    return all(type(said.get(name)) is _TYPES.get(name, str) for name in (*SHOWN, *MORE))
+
+
+def load_all(home: Home) -> Catalogue:
+    """A torn last line was never acknowledged and is not there."""
+    try:
+        data = files.read(home.index, _LARGEST)
+    except FileNotFoundError:
+        data = b""
+    return Catalogue(data.split(b"\n")[:-1])
+
+
+def show(home: Home) -> None:
+    """Render `index.json`. Nobody waits for anybody: whoever finds another at it leaves, and that one
+    looks again after it has let go, so that the last line is in it whoever wrote it."""
+    size = -1
+    for _ in range(3):
+        if size == _size(home.index):
+            return
+        lock = files.Lock(home.checkpoints + "/index.lock")
+        if not lock.attempt():
+            return
+        with lock:
+            size = _size(home.index)
+            _write(home, newest(home, size))
+
+
+def newest(home: Home, size: int) -> list[dict]:
+    """The entries that `index.json` holds."""
+    fd = files.open_regular(home.index)
+    try:
+        start = max(0, size - _TAIL)
+        lines = posix.pread(fd, size - start, start).split(b"\n")[1 if start else 0 : -1]
+    finally:
+        posix.close(fd)
+    return list(Catalogue(lines).entries.values())[-_MOST_SHOWN:]
+
+
+def _write(home: Home, entries: list[dict]) -> None:
+    shown = [{name: said[name] for name in SHOWN} for said in entries]
+    whole = {"version": "1.0", "checkpoints": shown, "last_updated": rfc3339(now())}
+    files.replace(home.checkpoints + "/index.json", dump(whole).encode() + b"\n", durable=False)
+
+
+def _size(path: str) -> int:
+    try:
+        return posix.stat(path).st_size
+    except FileNotFoundError:
+        return 0

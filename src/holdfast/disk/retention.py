@@ -1,0 +1,65 @@
+"""How long checkpoints are kept: a week; those that are pinned, and each lineage's newest, for good.
+
+Only what this user's holdfast has written is ever removed. The index is told first: a checkpoint that is
+reported exists, one that exists may for a moment not be reported.
+"""
+
+from holdfast.clock import id_time
+from holdfast.core import checkpoint
+from holdfast.disk import checkpoints, index, marks
+from holdfast.disk.folder import TEMPORARY, Folder
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput, Damaged
+
+KEPT_MS = 7 * 24 * 3600 * 1000
+_UNFINISHED_MS = 3600 * 1000
+
+
+def prune_folder(home: Home, folder: Folder, now: int, most: int, turn: int = 0) -> list[str]:
+    """Remove what may go; the names. At most so many are looked at, others the next `turn`: a cloned
+    repository may bring thousands that are not ours."""
+    tidy(folder, now)
+    limit = checkpoints.stem_at(now - KEPT_MS)
+    old = [stem for stem in checkpoints.stems(folder) if stem < limit]
+    if not old:
+        return []
+    pinned, key = marks.pinned(home), checkpoints.seal_key(home)
+    first = turn * most % len(old)
+    going = {}
+    for stem in (old[first:] + old[:first])[:most]:
+        try:
+            data = folder.read(stem + checkpoints.SUFFIX, checkpoint.LARGEST)
+            fields = checkpoint.parse(data, stem).fields
+        except (OSError, BadInput, Damaged):
+            continue
+        if id_time(fields["uid"]) > now - KEPT_MS:
+            continue  # taken while the clock was wrong: a uid is never older than the one before it
+        if fields["uid"] in pinned or not checkpoint.is_sealed(data, key) or _is_newest(home, fields):
+            continue
+        going[fields["uid"]] = stem
+    if going:
+        index.drop(home, list(going), lambda: _remove(folder, list(going.values())))
+    return list(going.values())
+
+
+def _remove(folder: Folder, stems: list[str]) -> None:
+    for stem in stems:
+        folder.remove(stem + checkpoints.SUFFIX)
+
+
+def tidy(folder: Folder, now: int) -> None:
+    """What those that were killed left unfinished. It was never acknowledged."""
+    limit = now - _UNFINISHED_MS
+    for name in folder.names():
+        if not (name.startswith(".") and name.endswith(TEMPORARY)):
+            continue
+        began = id_time(name[1:27])
+        stem = name[1:18] if checkpoints.is_stem(name[1:18]) else ""
+        if 0 < began < limit or "" < stem < checkpoints.stem_at(limit):
+            folder.remove(name)
+
+
+def _is_newest(home: Home, fields: dict) -> bool:
+    """Where the cache does not know, it may be."""
+    newest = checkpoints.head(home, fields["lineage"]).get("uid", "")
+    return not newest or fields["uid"] >= newest

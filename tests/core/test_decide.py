@@ -1,0 +1,116 @@
+"""When a checkpoint is due: every rule as a row."""
+
+import pytest
+
+from holdfast.core import decide
+from holdfast.core.decide import EVERY, FIRST, due, rung, unsaved, work
+from holdfast.core.events import Event
+from holdfast.core.state import State
+
+MINUTE = 60_000
+FULL = {"last_assistant_message": "API Error: Prompt is too long for this model"}
+
+
+def state(turns=0, saved=None, active=0, compacted=0, batches=0, stops=0, prompts=0):
+    """`saved` is what the last checkpoint left: (turns, rung, cycle)."""
+    made = State("s1")
+    made.seen.turns, made.seen.compacted = turns, compacted
+    made.heard.batches, made.heard.stops, made.heard.active = batches, stops, active
+    made.heard.prompts = prompts
+    if saved:
+        made.heard.saved = dict(zip(("work", "rung", "cycle"), saved, strict=True))
+    return made
+
+
+#: state, event, its data, fill of the room, why a checkpoint is due.
+RULES = [
+    # Asked for, or the last chance.
+    ({}, decide.ASKED, {}, 0, "asked for"),
+    ({}, "PreCompact", {"trigger": "auto"}, 0, "compaction"),
+    ({}, "PreCompact", {"trigger": "manual"}, 0, "compaction"),
+    ({}, "StopFailure", FULL, 0, "the window is full"),
+    ({}, "StopFailure", {"last_assistant_message": 5}, 0, ""),
+    ({"turns": 1}, "StopFailure", {"last_assistant_message": "API Error: 529"}, 0, "stopped by an error"),
+    # Agents.
+    ({}, "SubagentStop", {"last_assistant_message": "Found."}, 0, "agent finished"),
+    ({}, "SubagentStop", {"last_assistant_message": ""}, 0, ""),
+    ({"turns": 1}, "SubagentStop", {}, 0, "agent finished"),
+    ({"turns": 5, "saved": (5, 0, 0)}, "SubagentStop", {}, 0, ""),
+    # The ends of a session.
+    ({"turns": 1}, "SessionEnd", {}, 0, "session ended"),
+    ({"turns": 5, "saved": (5, 0, 0)}, "SessionEnd", {}, 99, ""),
+    ({"turns": 1}, "SessionStart", {"source": "compact"}, 0, "compacted since the last"),
+    ({"turns": 5, "saved": (5, 0, 0)}, "SessionStart", {"source": "compact"}, 0, ""),
+    ({"turns": 9}, "SessionStart", {"source": "resume"}, 99, ""),  # not one of ours
+    ({"turns": 9, "prompts": 1}, "SessionStart", {"source": "resume"}, 0, "left unsaved"),
+    ({"turns": 9, "prompts": 1, "saved": (9, 0, 0)}, "SessionStart", {"source": "resume"}, 0, ""),
+    ({"turns": 9, "prompts": 1}, "SessionStart", {"source": ["resume"]}, 99, ""),
+    ({"turns": 9}, "SessionStart", {}, 99, ""),
+    # The ladder: once for each rung in a cycle.
+    ({"turns": 1}, "PostToolUse", {}, 59.9, ""),
+    ({"turns": 1}, "PostToolUse", {}, 60, "60 % full"),
+    ({"turns": 1}, "PostToolUse", {}, 130, "97 % full"),
+    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 84.9, ""),
+    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 85, "85 % full"),
+    ({"turns": 2, "saved": (1, 85, 0)}, "Stop", {}, 93, "93 % full"),
+    ({"turns": 2, "saved": (1, 93, 0)}, "UserPromptSubmit", {}, 97, "97 % full"),
+    ({"turns": 2, "saved": (1, 97, 0)}, "PostToolUse", {}, 99, ""),
+    ({"turns": 2, "saved": (2, 60, 0)}, "PostToolUse", {}, 99, ""),
+    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 59, ""),
+    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 61, "60 % full"),
+    ({"turns": 2, "saved": (1, 60, 1), "compacted": 1}, "PostToolUse", {}, 61, ""),
+    ({"turns": 1}, "PreToolUse", {}, 99, ""),
+    # Half an hour of work.
+    ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE - 1}, "PostToolUse", {}, 10, ""),
+    ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE}, "PostToolUse", {}, 10, "30 minutes of work"),
+    ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE}, "Stop", {}, 10, "30 minutes of work"),
+    ({"turns": 1, "saved": (1, 0, 0), "active": 90 * MINUTE}, "PostToolUse", {}, 10, ""),
+    ({"turns": 2, "saved": (1, 0, 0), "active": 90 * MINUTE}, "Notification", {}, 10, ""),
+    # Turns.
+    ({"turns": FIRST - 1}, "PostToolUse", {}, 10, ""),
+    ({"turns": FIRST}, "PostToolUse", {}, 10, f"{FIRST} turns of work"),
+    ({"turns": 2 + EVERY, "saved": (3, 0, 0)}, "PostToolUse", {}, 10, ""),
+    ({"turns": 3 + EVERY, "saved": (3, 0, 0)}, "PostToolUse", {}, 10, f"{EVERY} turns of work"),
+    ({"turns": 2 + FIRST, "saved": (3, 0, 0)}, "Stop", {}, 10, ""),
+    ({"turns": 3 + FIRST, "saved": (3, 0, 0)}, "Stop", {}, 10, f"{FIRST} turns of work"),
+    # Without a transcript, what hooks counted; after a rewind, what is left.
+    ({"batches": 2, "stops": 1}, "Stop", {}, 10, "3 turns of work"),
+    ({"turns": 3, "saved": (40, 0, 0)}, "Stop", {}, 10, "3 turns of work"),
+    ({"turns": 2, "saved": (40, 0, 0)}, "SessionEnd", {}, 10, "session ended"),
+    # What hooks do not know.
+    ({"turns": 99}, "unknown", {}, 99, ""),
+    ({"turns": 99}, "StatusLine", {}, 99, ""),
+]
+
+
+@pytest.mark.parametrize(("given", "name", "data", "fill", "why"), RULES)
+def test_a_checkpoint_is_due(given, name, data, fill, why):
+    assert due(state(**given), Event(name, "s1", 0, data), fill) == why
+
+
+def test_a_rung_is_the_highest_that_was_reached():
+    assert [rung(fill) for fill in (0, 59.9, 60, 84, 85, 92.9, 93, 97, 500)] == [
+        0,
+        0,
+        60,
+        60,
+        85,
+        85,
+        93,
+        97,
+        97,
+    ]
+
+
+def test_work_that_is_saved_is_not_unsaved():
+    assert (work(state(turns=5)), unsaved(state(turns=5))) == (5, 5)
+    assert unsaved(state(turns=5, saved=(5, 0, 0))) == 0
+    assert unsaved(state(turns=8, saved=(5, 0, 0))) == 3
+
+
+def test_pauses_are_no_work():
+    """Two hours without a sign are not half an hour of work; a clock set back takes nothing away."""
+    made = State("s1")
+    for at in (0, 1 * MINUTE, 121 * MINUTE, 100 * MINUTE, 103 * MINUTE):
+        made.overlay(Event("Notification", "s1", at + 1, {}))
+    assert made.heard.active == (1 + 5 + 0 + 3) * MINUTE

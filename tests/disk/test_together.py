@@ -1,0 +1,154 @@
+"""Many agents that take checkpoints at once, and one whose clock goes back. `bench/agents.py` has more of
+them and says how long it takes."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from agents import Plan, Trial, body, careless, carelessly_listed, draft, wrong, wrong_shown
+from holdfast.app import Holdfast
+from holdfast.clock import id_time, new_id
+from holdfast.core import checkpoint
+from holdfast.core.events import Event
+from holdfast.disk import checkpoints, index
+from holdfast.disk.home import Home
+from holdfast.engine import handle
+
+NOW = 1_794_000_000_000
+HOUR = 3600 * 1000
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_many_agents_take_at_once_is_all_there(tmp_path: Path, shared: bool) -> None:
+    trial = Trial(tmp_path, Plan(agents=8, each=8, shared=shared)).run()
+    assert [*wrong(trial, trial.listed()), *wrong_shown(trial)] == []
+    assert len(index.load_all(trial.home).entries) == 64
+
+
+def test_agents_that_are_killed_pay_what_they_owe_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, Plan(agents=8, each=10, kills=12, seed=3)).run()
+    assert trial.killed > 2
+    assert [*wrong(trial, trial.listed()), *wrong_shown(trial)] == []
+
+
+def test_an_index_that_is_read_changed_and_rewritten_is_found_out(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, Plan(agents=8, each=8, add=careless)).run()
+    kinds = [kind for kind, _ in wrong(trial, carelessly_listed(trial.home))]
+    assert kinds.count("lost") > 10
+
+
+def test_a_checker_that_is_lied_to_says_so(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, Plan(agents=2, each=3)).run()
+    listed = trial.listed()
+    entry, uid = listed[0], new_id(NOW)
+    tries = {
+        "lost": listed[1:],
+        "duplicate": [*listed, {**entry, "summary": "x"}],
+        "phantom": [*listed, {**entry, "uid": uid}],
+        "order": listed[::-1],
+    }
+    for kind, told in tries.items():
+        assert kind in {found for found, _ in wrong(trial, told)}, kind
+    Path(entry["path"]).unlink()
+    assert {kind for kind, _ in wrong(trial, listed)} == {"phantom"}
+
+
+def test_a_body_is_as_large_as_those_of_sessions() -> None:
+    sizes = [len(body(random.Random(seed))) for seed in range(40)]
+    assert min(sizes) > 5_000
+    assert max(sizes) < 9_000
+
+
+# Names and clocks
+
+
+def take(home: Home, project: Path, at: int, uid: str = "") -> dict:
+    return checkpoints.take(home, draft((uid or new_id(at), at), str(project), "s1", random.Random(at)))
+
+
+def test_in_one_second_all_names_differ_and_their_iterations_count_up(tmp_path: Path, home: Path) -> None:
+    entries = [take(Home(str(home)), tmp_path, NOW + turn) for turn in range(5)]
+    assert [entry["id"][17:] for entry in entries] == ["", "-002", "-003", "-004", "-005"]
+    assert [entry["iteration"] for entry in entries] == [1, 2, 3, 4, 5]
+
+
+def test_who_pays_again_finds_what_was_written(tmp_path: Path, home: Path) -> None:
+    """Killed after the index line: the debt is paid once more, and there is one file and one entry."""
+    first = take(Home(str(home)), tmp_path, NOW)
+    other = take(Home(str(home)), tmp_path, NOW)
+    assert take(Home(str(home)), tmp_path, NOW, uid=first["uid"]) == first
+    assert take(Home(str(home)), tmp_path, NOW, uid=other["uid"]) == other
+    assert list(index.load_all(Home(str(home))).entries) == sorted((first["uid"], other["uid"]))
+    assert len(list((tmp_path / ".claude/checkpoints").glob("2*.md"))) == 2
+
+
+def saved(app: Holdfast, project: Path, at: int) -> dict:
+    data = {"cwd": str(project), "transcript_path": "", "trigger": "auto"}
+    return handle(Event("PreCompact", "s1", at, data), app).checkpoint
+
+
+def test_when_the_clock_goes_back_an_hour_the_newest_is_still_the_newest(
+    tmp_path: Path, home: Path
+) -> None:
+    app = Holdfast.open({"HOLDFAST_HOME": str(home), "HOME": str(tmp_path)})
+    times = (NOW, NOW + 1000, NOW - HOUR, NOW - HOUR + 1, NOW - HOUR + 2, NOW - 10 * 365 * 24 * HOUR)
+    taken = [saved(app, tmp_path, at) for at in times]
+    uids = [entry["uid"] for entry in taken]
+    assert uids == sorted(uids)
+    assert list(index.load_all(app.home).entries) == uids
+    assert len({entry["id"] for entry in taken}) == len(taken)
+    assert [entry["iteration"] for entry in taken] == [1, 2, 3, 4, 5, 6]
+    assert [entry["parent"] for entry in taken] == ["", *(entry["id"] for entry in taken[:-1])]
+    assert checkpoints.head(app.home, taken[0]["lineage"])["uid"] == uids[-1]
+    assert os.readlink(tmp_path / ".claude/checkpoints/latest.md") == taken[-1]["id"] + ".md"
+    assert id_time(uids[-1]) > NOW
+
+
+@pytest.mark.parametrize("found", [b"", b"x", b"-1", b"\0" * 16, b"1\n2", b"3.5", b"\xff"])
+def test_a_counter_that_says_nothing_is_counted_anew(tmp_path: Path, home: Path, found: bytes) -> None:
+    take(Home(str(home)), tmp_path, NOW)
+    take(Home(str(home)), tmp_path, NOW)
+    (tmp_path / ".claude/checkpoints/.checkpoint_iteration").write_bytes(found)
+    assert take(Home(str(home)), tmp_path, NOW)["iteration"] == 3
+
+
+@pytest.mark.parametrize("found", [b"9" * 15, b"9" * 16, b"9" * 400])
+def test_a_counter_that_a_stranger_has_wound_up_keeps_nobody_from_saving(
+    tmp_path: Path, home: Path, found: bytes
+) -> None:
+    """It stands in the project, and a project may be cloned from anyone."""
+    (tmp_path / ".claude/checkpoints").mkdir(parents=True)
+    (tmp_path / ".claude/checkpoints/.checkpoint_iteration").write_bytes(found)
+    for _ in range(3):
+        take(Home(str(home)), tmp_path, NOW)
+
+
+def test_a_foreign_checkpoint_with_a_huge_number_keeps_nobody_from_saving(
+    tmp_path: Path, home: Path
+) -> None:
+    made = draft((new_id(NOW), NOW), str(tmp_path), "s1", random.Random(1))
+    fields = {**made.fields, "id": "2026-01-01-000000", "uid": made.uid, "created": "x"}
+    data = checkpoint.render({**fields, "iteration": 10**15 - 1}, made.body, bytes(32))
+    (tmp_path / ".claude/checkpoints").mkdir(parents=True)
+    (tmp_path / ".claude/checkpoints/2026-01-01-000000.md").write_bytes(data)
+    take(Home(str(home)), tmp_path, NOW)
+
+
+@pytest.mark.parametrize("what", ["folder", "fifo", "link"])
+def test_a_counter_that_is_no_file_is_not_written_into(tmp_path: Path, home: Path, what: str) -> None:
+    take(Home(str(home)), tmp_path, NOW)
+    counter = tmp_path / ".claude/checkpoints/.checkpoint_iteration"
+    counter.unlink()
+    victim = tmp_path / "victim"
+    victim.write_text("7\n")
+    {
+        "folder": counter.mkdir,
+        "fifo": lambda: os.mkfifo(counter),
+        "link": lambda: counter.symlink_to(victim),
+    }[what]()
+    assert take(Home(str(home)), tmp_path, NOW)["iteration"] == 2
+    assert victim.read_text() == "7\n"
