@@ -143,6 +143,7 @@ def test_the_project_is_not_wherever_the_model_went(app: Holdfast, project: Path
 def test_the_client_knows_the_project_better(app: Holdfast, project: Path, tmp_path: Path) -> None:
     work(app, project / "..")
     told = opened(tmp_path, CLAUDE_PROJECT_DIR=str(project))
+    told.in_hook = True
     assert save(told, project).exists()
 
 

@@ -65,7 +65,8 @@ def handle(event: Event, app: Holdfast) -> Reply:
         if _begins(event) or not state.heard.events:
             _ask_client(state, event, app)
         # The client tells its hooks the project, but not its commands, and `cwd` goes where the model goes.
-        state.heard.project = app.environ.get("CLAUDE_PROJECT_DIR") or state.heard.project or event.cwd
+        told = app.environ.get("CLAUDE_PROJECT_DIR", "") if app.in_hook else ""
+        state.heard.project = told or state.heard.project or event.cwd
         state.overlay(event)
         if event.name in _TASKS_AT and not event.agent:
             _read_tasks(state, app)
@@ -88,6 +89,10 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading) -> dict:
 
     if why:
         saving.owe(state, event, app, why)
+    if not saving.is_time(state, event):
+        sessions.save(app.home, state)
+        return {}
+    saving.count(state, event)  # before it is made: one that is never finished counts, too
     sessions.save(app.home, state)
     transcript = _transcript(event) or ("" if event.agent else state.heard.transcript)
     return saving.pay(state, event, app, reading, transcript)

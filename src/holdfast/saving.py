@@ -17,7 +17,8 @@ from holdfast.core.jsontext import dump, load, text
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, client, files, sessions, trail, worktree
+from holdfast.disk import checkpoints, client, sessions, trail, worktree
+from holdfast.disk.folder import Folder
 from holdfast.disk.words import Words
 from holdfast.errors import BadInput, HoldfastError, Late
 
@@ -82,24 +83,33 @@ def _trigger(event: Event) -> str:
     return _TRIGGERS.get(event.name, "auto")
 
 
-def pay(state: State, event: Event, app: Holdfast, reading: Reading, transcript: str) -> dict:
-    """Take the checkpoint that is owed. Its entry in the index, or {} if that was not possible now."""
+def is_time(state: State, event: Event) -> bool:
     owed = state.heard.owed
     waited = event.at - owed.get("tried_at", 0)
-    if owed["tries"] and event.name not in _PATIENT and 0 <= waited < _AGAIN_MS:
-        return {}
+    return event.name in _PATIENT or owed["tries"] < 2 or not 0 <= waited < _AGAIN_MS
+
+
+def count(state: State, event: Event) -> None:
+    owed = state.heard.owed
+    owed.update(tries=owed["tries"] + 1, tried_at=event.at)
+
+
+def pay(state: State, event: Event, app: Holdfast, reading: Reading, transcript: str) -> dict:
+    """Take the checkpoint that is owed. Its entry in the index, or {} if that was not possible now."""
+    why = state.heard.owed["why"]
     try:
         entry, is_new = _taken(state, event, app, reading, transcript)
         if not is_new:
             # Written by one that could not say so any more. It counts, but not for what came after.
             _paid(state, entry, event, app, decide.work(state) - decide.unsaved(state), 0)
-            owe(state, event, app, owed["why"])
+            owe(state, event, app, why)
+            count(state, event)
             sessions.save(app.home, state)
             entry, _ = _taken(state, event, app, reading, transcript)
     except Late:
         raise
     except (OSError, ValueError, HoldfastError) as problem:
-        _failed(state, event, app, problem)
+        _failed(state, app, problem)
         return {}
     _paid(state, entry, event, app, decide.work(state), decide.rung(reading.fill))
     return entry
@@ -161,6 +171,13 @@ def _work_apart(work: "Callable[[Tell], None]", write: int) -> None:
         work(lambda told: posix.write(write, dump(told).encode()))
     except (OSError, ValueError, HoldfastError) as problem:
         posix.write(write, dump(f"{type(problem).__name__}: {problem}").encode())
+    except (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError) as problem:
+        # A mistake of ours. Where and what kind; its message may hold text of the session.
+        place = problem.__traceback__
+        while place and place.tb_next:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_code.co_name}:{place.tb_lineno}" if place else ""
+        posix.write(write, dump(f"{type(problem).__name__} in {where}").encode())
 
 
 def _paid(state: State, entry: dict, event: Event, app: Holdfast, work: int, rung: int) -> None:
@@ -174,11 +191,9 @@ def _paid(state: State, entry: dict, event: Event, app: Holdfast, work: int, run
     trail.note(app.home, "checkpoint.taken", session=state.session, agent=state.agent, **said)
 
 
-def _failed(state: State, event: Event, app: Holdfast, problem: Exception) -> None:
+def _failed(state: State, app: Holdfast, problem: Exception) -> None:
     owed = state.heard.owed
-    owed.update(
-        tries=owed["tries"] + 1, tried_at=event.at, what=f"{type(problem).__name__}: {problem}"[:300]
-    )
+    owed["what"] = str(problem)[:300]
     sessions.save(app.home, state)
     said = {"session": state.session, "agent": state.agent, "why": owed["why"]}
     trail.note(app.home, "degraded.checkpoint", **said, what=owed["what"])
@@ -231,7 +246,8 @@ def _body(sections: dict[str, list[str]], redactor: Redactor) -> str:
 def _allowed(project: str) -> frozenset[str]:
     """What this project says is no secret, one value a line."""
     try:
-        lines = files.read(project + "/.claude/holdfast-allow", _LARGEST_ALLOWED).decode("utf-8", "replace")
+        with Folder.open(project, ".claude") as folder:  # a link could name any file of the user's
+            lines = folder.read("holdfast-allow", _LARGEST_ALLOWED).decode("utf-8", "replace")
     except (OSError, ValueError, BadInput):
         return frozenset()
     return frozenset(line.strip() for line in lines.split("\n") if line.strip() and line[0] != "#")

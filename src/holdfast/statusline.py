@@ -66,9 +66,9 @@ def _turns(state: State, reading: Reading) -> str:
 
 
 def _saved(state: State) -> str:
-    """How long ago the last checkpoint was taken; how long one has been owed, if that goes wrong."""
+    """How long ago the last checkpoint was taken, or that one could not be."""
     heard = state.heard
-    if heard.owed.get("tries"):
+    if heard.owed.get("what"):
         return "! not saved"
     minutes = (heard.last_at - heard.saved["at"]) // 60_000 if heard.saved else -1
     if minutes < 0:  # never, or the clock was set back

@@ -47,12 +47,14 @@ class Handle:
 
 
 class Stat:
-    __slots__ = ("st_ino", "st_mode", "st_nlink", "st_size")
+    __slots__ = ("st_ino", "st_mode", "st_mtime", "st_nlink", "st_size")
 
     def __init__(self, node: Node) -> None:
         self.st_ino = node.number
         self.st_mode = node.kind | (0o700 if node.kind == FOLDER else 0o600)
+        self.st_mtime = 1_770_000_000.0
         self.st_nlink = node.names
+        self.st_mtime = 1e12  # always young: what is old is tidied, and that is not tried here
         self.st_size = len(node.data)
 
 

@@ -344,9 +344,11 @@ class Takeover(History):
 def takeovers(step: int = 1) -> Iterator[Takeover]:
     """A kill at every effect of a repair, of a take, and of one that is paid again afterwards."""
     cases = [(kind, first) for kind in ("fresh", "home", "no links", "old") for first in ("other", "same")]
-    for kind, first in [*cases, ("old", "repair")]:
+    for kind, first in cases:
         for number in range(0, 60, step):
             yield Takeover(kind, (number, ("before", "half", "after")[number // step % 3]), first)
+    for number in range(24):
+        yield Takeover("old", (number, "before"), "repair")
 
 
 def _repair() -> None:

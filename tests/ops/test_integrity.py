@@ -554,6 +554,8 @@ def test_what_unfinished_work_left_is_tidied_after_an_hour_and_no_sooner(world: 
     mine = folder / ".mine.tmp"
     for path in (old, young, mine):
         path.write_bytes(b"x")
+    for path in (old, mine):
+        os.utime(path, (1, 1))
     integrity.prune(world.app)
     assert (old.exists(), young.exists(), mine.exists()) == (False, True, True)
 

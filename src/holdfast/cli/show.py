@@ -7,12 +7,12 @@ from functools import singledispatch
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.core.ladder import RUNGS
-from holdfast.ops.checkpoints import Difference, Listing, Marked, Shown, Verdict
+from holdfast.core.plain import one_line
+from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
 from holdfast.ops.context import Usage
 from holdfast.ops.integrity import Check, Finding, Pruned, Repaired
 from holdfast.ops.sessions import Session
@@ -86,13 +86,19 @@ def _(value: Listing) -> RenderableType:
         return Text("no checkpoints yet; take one with: holdfast checkpoint take")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("checkpoint", "taken", "why", "#", "summary", "project"):
-        table.add_column(name, justify="right" if name == "#" else "left", no_wrap=name != "summary")
+        fixed = name in ("checkpoint", "taken", "#")
+        table.add_column(name, justify="right" if name == "#" else "left", no_wrap=fixed, overflow="fold")
     for row in value:
         mark = " ★" if row.pinned else ""
         title = Text.assemble(row.id + mark, ("" if row.state == "ok" else f" {row.state}", "red"))
         whose = f"{row.reason}, agent {row.agent_id}" if row.agent_id else row.reason
         table.add_row(title, _ago(row.created), whose, str(row.iteration), row.summary, row.project)
     return table
+
+
+@_render.register
+def _(value: Listed) -> RenderableType:
+    return Text(f"checkpoint {value.id} is taken and verified: {value.path}\n{value.summary}")
 
 
 @_render.register
@@ -112,11 +118,15 @@ def _(value: Shown) -> RenderableType:
         "parent",
     ):
         if fields[name]:
-            facts.add_row(name, str(fields[name]))
+            facts.add_row(name, one_line(str(fields[name])))
     facts.add_row("window", f"{fields['used_tokens']:,} of {fields['window']:,} tokens")
     facts.add_row("trust", _TRUST[value.trust])
     head = Text.assemble((f"checkpoint {fields['id']}", "bold"), f", iteration {fields['iteration']}")
-    return Group(head, facts, Text(""), Markdown(value.text.partition("\n---\n")[2]))
+    # Line by line as it is: Markdown hides comments and where links lead, and this is what a person looks
+    # at before approving a stranger's.
+    lines = value.text.partition("\n---\n")[2].split("\n")
+    shown = [Text(one_line(line), style="bold" if line.startswith("## ") else "") for line in lines]
+    return Group(head, facts, *shown)
 
 
 @_render.register
@@ -145,10 +155,10 @@ def _(value: Marked) -> RenderableType:
 
 @_render.register
 def _(value: Check) -> RenderableType:
-    said = f"{value.checkpoints:,} checkpoints in {len(value.folders)} folders"
+    said = f"{_many(value.checkpoints, 'checkpoint')} in {_many(len(value.folders), 'folder')}"
     if not value.findings:
         return Text(f"{said}: each is whole, ours and in the index")
-    return Group(Text(f"{said}; {len(value.findings)} findings"), _findings(value.findings))
+    return Group(Text(f"{said}; {_many(len(value.findings), 'finding')}"), _findings(value.findings))
 
 
 @_render.register
@@ -165,6 +175,10 @@ def _(value: Pruned) -> RenderableType:
     if not value.removed:
         return Text("nothing to prune: all are younger than a week, pinned, or the newest of their lineage")
     return Group(*[Text(f"removed {path}") for path in value.removed])
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _findings(findings: list[Finding]) -> Table:

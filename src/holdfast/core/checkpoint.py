@@ -163,11 +163,18 @@ def problems(data: bytes, stem: str, made: Checkpoint | None = None) -> list[str
         found.append(f"it is checkpoint {fields['id']}, under the name {stem}")
     if fields["version"] != VERSION:
         found.append(f"it has version {fields['version']}; this holdfast knows {VERSION}")
+    if not _is_time(str(fields["created"])):
+        found.append(f"it was created {str(fields['created'])[:40]!r}, which is no time")
     if fields["trigger"] not in TRIGGERS:
         found.append(
             f"its trigger is {str(fields['trigger'])[:40]!r}, which is none of {', '.join(TRIGGERS)}"
         )
     return found
+
+
+def _is_time(words: str) -> bool:
+    shape = "".join("0" if letter in "0123456789" else letter for letter in words)
+    return shape == "0000-00-00T00:00:00.000Z"
 
 
 def is_sealed(data: bytes, key: bytes) -> bool:

@@ -65,8 +65,8 @@ class Composer:
 
     def summary(self) -> str:
         """One line for the index."""
-        prompts = [view.prompts for view in self.views]
-        typed = [self._prompt(row) for rows in prompts for row in rows[-1:] if row[3]]
+        rows = [row for view in self.views for row in view.prompts if row[3]]
+        typed = [self._prompt(row) for row in rows[-1:]]
         files = {key for view in self.views for key, row in view.files.items() if row[1] or row[2]}
         about = excerpt(typed[-1], 72) if typed else "Work in " + one_line(self.project).rpartition("/")[2]
         return f"{about} - {len(files)} file{'' if len(files) == 1 else 's'} modified"
@@ -130,11 +130,12 @@ class Composer:
             )
         if state.heard.trouble:
             items.append(f"holdfast is degraded: {excerpt(self.redact(state.heard.trouble), 200)}")
+        errors = []
         for view, row in self._newest("errors", 24):
             if not row[3]:
                 failed, given = self._what(view, row[0])
-                items.append(f"{failed}: {self._error(row[1:3], given)}{self._where(view, row[1:3])}")
-        return items[-12:]
+                errors.append(f"{failed}: {self._error(row[1:3], given)}{self._where(view, row[1:3])}")
+        return items + errors[-12:]
 
     def refused(self) -> list[str]:
         items = []

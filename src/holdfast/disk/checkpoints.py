@@ -155,10 +155,11 @@ def _write(folder: Folder, stem: str, data: bytes, uid: str) -> bool:
         if folder.read(temporary, checkpoint.LARGEST) != data:
             raise OSError(5, "what was written reads differently", folder.path)
         folder.publish(temporary, stem + SUFFIX, is_ours=True)
-    except FileExistsError:
-        return False
-    finally:
-        folder.remove(temporary)
+    except OSError as problem:
+        folder.remove(temporary)  # only here: once it is published, its name may be another's
+        if isinstance(problem, FileExistsError):
+            return False
+        raise
     try:
         folder.sync()
     except OSError:
@@ -276,6 +277,14 @@ def _point_latest(folder: Folder, stem: str, uid: str, key: bytes) -> None:
         folder.rename(temporary, "latest.md")
     except OSError:  # a file system without links
         folder.remove(temporary)
+
+
+def known_key(home: Home) -> bytes:
+    """For looking only: b"" where there is none yet."""
+    try:
+        return files.read(home.root + "/seal.key", 1024)
+    except (OSError, BadInput):
+        return b""
 
 
 def seal_key(home: Home) -> bytes:

@@ -9,6 +9,7 @@ import posix
 from holdfast.clock import now, rfc3339
 from holdfast.errors import BadInput
 
+_RENEWED = ".renewed"
 _CREATE = posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
 
 
@@ -99,10 +100,14 @@ def sync_dir(path: str) -> None:
 
 def sync_above(path: str, levels: int = 5) -> None:
     """A directory and those it is in, as far as they may be new: whoever made them may have been killed
-    before their names were durable."""
-    for _ in range(levels):
-        sync_dir(path or "/")
+    before their names were durable. What we may not open, we did not make."""
+    sync_dir(path)
+    for _ in range(levels - 1):
         path = path.rpartition("/")[0]
+        try:
+            sync_dir(path or "/")
+        except OSError:
+            break
 
 
 def append_line(path: str, line: bytes, rotate_at: int = 1 << 62) -> None:
@@ -139,8 +144,33 @@ def append_durably(path: str, line: bytes) -> None:
         if posix.write(fd, data) != len(data):
             raise OSError(28, "the disk is full", path)
         posix.fdatasync(fd)
+        if _is_there(path + _RENEWED):  # whoever made it anew was killed before its name was durable
+            sync_dir(path.rpartition("/")[0])
+            _remove(path + _RENEWED)
     finally:
         posix.close(fd)
+
+
+def renew(path: str, data: bytes) -> None:
+    """Replace a file to which others append durably; the caller has it `open_shared`, alone."""
+    posix.close(posix.open(path + _RENEWED, posix.O_WRONLY | _CREATE, 0o600))
+    replace(path, data, durable=True)
+    _remove(path + _RENEWED)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _remove(path: str) -> None:
+    try:
+        posix.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def open_shared(path: str, alone: bool = False) -> int:

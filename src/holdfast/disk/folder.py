@@ -88,6 +88,13 @@ class Folder:
         own = [name for name in self.names() if name.endswith(TEMPORARY)]
         return links == 2 and any(self._inode(name) == inode for name in own)
 
+    def changed_at(self, name: str) -> int:
+        """Milliseconds; 0 if it is gone."""
+        try:
+            return int(posix.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime * 1000)
+        except FileNotFoundError:
+            return 0
+
     def has(self, name: str) -> bool:
         return self._inode(name) > 0
 

@@ -65,7 +65,7 @@ def find(home: Home, uid: str) -> dict | None:
         size = posix.fstat(fd).st_size
         tail = posix.pread(fd, _RECENT, max(0, size - _RECENT))
         named = f'"uid":"{uid}"'.encode()
-        found = [_read(raw[max(0, raw.rfind(_HEAD)) :]) for raw in tail.split(b"\n")[:-1] if named in raw]
+        found = [_read(raw) for raw in tail.split(b"\n")[:-1] if named in raw]
         if found:
             posix.fdatasync(fd)  # whoever wrote it may have been killed before it was
     finally:
@@ -78,9 +78,9 @@ def drop(home: Home, uids: list[str], remove: "Callable[[], None]") -> None:
     done: it would find the files and not the lines."""
     fd = files.open_shared(home.index)
     try:
-        for uid in uids:
-            add(home, {"gone": uid, "at": rfc3339(now())})
-        show(home)
+        at = rfc3339(now())
+        files.append_durably(home.index, b"\n".join(line({"gone": uid, "at": at}) for uid in uids))
+        show(home, wait=True)
         remove()
     finally:
         posix.close(fd)
@@ -99,10 +99,8 @@ class Catalogue:
         self.torn = 0
         for raw in lines:
             said = _read(raw)
-            if said is None:
-                # Somebody may have been killed in the very moment before ours was appended.
-                said = _read(raw[max(0, raw.rfind(_HEAD)) :])
-                torn = not raw or said is not None or _is_torn(raw)
+            if said is None or not raw.startswith(_HEAD) or raw.rfind(_HEAD):
+                torn = said is not None or is_torn(raw)
                 self.torn += torn
                 self.damaged += not torn
             if said is None:
@@ -116,12 +114,21 @@ class Catalogue:
         self.entries = dict(sorted(found.items()))
 
 
-def _is_torn(raw: bytes) -> bool:
-    """The beginning of a line of ours, without its end."""
+def is_torn(raw: bytes) -> bool:
+    """Nothing, or the beginning of a line of ours without its end."""
     return not raw.endswith(b"}") and (raw.startswith(_HEAD) or _HEAD.startswith(raw))
 
 
 def _read(raw: bytes) -> dict | None:
+    said = checked(raw)
+    whole = said is not None and (type(said.get("gone")) is str or _is_entry(said))
+    return said if whole else None
+
+
+def checked(raw: bytes) -> dict | None:
+    """What `line` wrote, if its checksum fits. Somebody may have been killed in the very moment before it
+    was appended: then it stands behind the beginning of another."""
+    raw = raw[max(0, raw.rfind(_HEAD)) :]
     written, _, rest = raw.removeprefix(_HEAD).partition(b",")
     if not raw.startswith(_HEAD) or written != b"%d" % checksum(rest):
         return None
@@ -129,8 +136,7 @@ def _read(raw: bytes) -> dict | None:
         said = load("{" + rest.decode("utf-8"))
     except UNREADABLE:
         return None
-    whole = type(said) is dict and (type(said.get("gone")) is str or _is_entry(said))
-    return said if whole else None  # type: ignore[return-value]
+    return said if type(said) is dict else None
 
 
 def _is_entry(said: dict) -> bool:
@@ -146,15 +152,15 @@ def load_all(home: Home) -> Catalogue:
     return Catalogue(data.split(b"\n")[:-1])
 
 
-def show(home: Home) -> None:
-    """Render `index.json`. Nobody waits for anybody: whoever finds another at it leaves, and that one
-    looks again after it has let go, so that the last line is in it whoever wrote it."""
+def show(home: Home, wait: bool = False) -> None:
+    """Render `index.json`. Nobody waits for anybody: whoever finds another at it leaves, and that one looks
+    again, a few times, after it has let go. Only who is about to remove something waits."""
     size = -1
     for _ in range(3):
         if size == _size(home.index):
             return
         lock = files.Lock(home.checkpoints + "/index.lock")
-        if not lock.attempt():
+        if not wait and not lock.attempt():
             return
         with lock:
             size = _size(home.index)
@@ -165,11 +171,16 @@ def newest(home: Home, size: int) -> list[dict]:
     """The entries that `index.json` holds."""
     fd = files.open_regular(home.index)
     try:
-        start = max(0, size - _TAIL)
-        lines = posix.pread(fd, size - start, start).split(b"\n")[1 if start else 0 : -1]
+        found: list[dict] = []
+        for most in (_TAIL, size):  # all of it where the tail only says what is gone
+            start = max(0, size - most)
+            lines = posix.pread(fd, size - start, start).split(b"\n")[1 if start else 0 : -1]
+            found = list(Catalogue(lines).entries.values())[-_MOST_SHOWN:]
+            if len(found) == _MOST_SHOWN or not start:
+                break
     finally:
         posix.close(fd)
-    return list(Catalogue(lines).entries.values())[-_MOST_SHOWN:]
+    return found
 
 
 def _write(home: Home, entries: list[dict]) -> None:

@@ -21,7 +21,7 @@ def prune_folder(home: Home, folder: Folder, now: int, most: int, turn: int = 0)
     tidy(folder, now)
     limit = checkpoints.stem_at(now - KEPT_MS)
     old = [stem for stem in checkpoints.stems(folder) if stem < limit]
-    if not old:
+    if not old or marks.damaged(home):
         return []
     pinned, key = marks.pinned(home), checkpoints.seal_key(home)
     first = turn * most % len(old)
@@ -49,14 +49,12 @@ def _remove(folder: Folder, stems: list[str]) -> None:
 
 def tidy(folder: Folder, now: int) -> None:
     """What those that were killed left unfinished. It was never acknowledged."""
-    limit = now - _UNFINISHED_MS
     for name in folder.names():
-        if not (name.startswith(".") and name.endswith(TEMPORARY)):
-            continue
-        began = id_time(name[1:27])
-        stem = name[1:18] if checkpoints.is_stem(name[1:18]) else ""
-        if 0 < began < limit or "" < stem < checkpoints.stem_at(limit):
-            folder.remove(name)
+        is_ours = id_time(name[1:27]) or checkpoints.is_stem(name[1:18])
+        if is_ours and name.startswith(".") and name.endswith(TEMPORARY):
+            changed = folder.changed_at(name)
+            if 0 < changed < now - _UNFINISHED_MS:
+                folder.remove(name)
 
 
 def _is_newest(home: Home, fields: dict) -> bool:

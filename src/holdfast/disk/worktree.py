@@ -1,8 +1,8 @@
 """Where a project stands in git.
 
 A repository may come from anyone. So every read has a bound, only regular files are opened, refs are
-never followed through a symbolic link and nothing is executed: whatever lies there, the answer is a
-Worktree or None. What the files mean is in gitrepository-layout(5).
+never followed through a symbolic link: whatever lies there, the answer is a Worktree or None. Only
+`is_clean` starts git. What the files mean is in gitrepository-layout(5).
 """
 
 import posix
@@ -52,7 +52,9 @@ def find(folder: str) -> "Worktree | None":
 def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
     """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
     after tests have run, which took longer, and not waited for beyond a bound."""
-    words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false", "status", "-z"]
+    words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false"]
+    words += ["status", "-z", "--untracked-files=normal"]
+    environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     read, write = posix.pipe()
     try:
         quiet = (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0)
@@ -63,11 +65,13 @@ def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
         return False
     finally:
         posix.close(write)
+    printed = b"late"
     try:
         printed = _first_byte(read)
     finally:
         posix.close(read)
-        posix.kill(pid, 9)  # if it is done, it does not notice
+        if printed:
+            posix.kill(pid, 9)
         _, status = posix.waitpid(pid, 0)
     return not printed and not status
 

@@ -85,6 +85,11 @@ def foreign(folder: str) -> list[str]:
     return [path for path, data in found.items() if data is not None and not is_ours(data)]
 
 
+def ours(folder: str) -> list[str]:
+    found = {path: swap.current(path) for path in (f"{folder}/{place}" for place in FILES)}
+    return [path for path, data in found.items() if data is not None and is_ours(data)]
+
+
 def remove(folder: str) -> list[str]:
     """Take ours out; what was removed."""
     removed = []

@@ -56,7 +56,7 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
         return
     if os.path.islink(home) or not os.path.isdir(home):
         raise BadInput(f"{home} is not a folder of holdfast's own but a link or a file; remove it by hand")
-    foreign = sorted(set(os.listdir(home)) - _OURS)
+    foreign = sorted(name for name in set(os.listdir(home)) - _OURS if not _is_left_over(name))
     if foreign:
         raise BadInput(
             f"{home} is not removed, because holdfast did not make {', '.join(foreign[:5])} in it. "
@@ -69,6 +69,11 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
                 f"{wiring.settings} is wired, too. Nothing was changed; first run `holdfast uninstall` "
                 f"for it{' in that folder, with --project' if wiring.scope == 'project' else ''}"
             )
+
+
+def _is_left_over(name: str) -> bool:
+    """A key that was set aside, or what a kill left unfinished."""
+    return name.startswith("seal.key.damaged-") or (name.startswith(".") and name.endswith(".tmp"))
 
 
 def remove_home(home: str) -> None:

@@ -139,7 +139,8 @@ def uninstall(
         if done.after != done.before:
             target.refuse_if_not_ours_to_edit()
         known = record.of(app.home, target.path)
-        if known or done.after != done.before or (purge and os.path.isdir(app.home.root)):
+        placed = commands.ours(target.client_folder)
+        if known or placed or done.after != done.before or (purge and os.path.isdir(app.home.root)):
             with record.locked(app.home):
                 known = record.of(app.home, target.path)
                 commands.remove(target.client_folder)

@@ -13,12 +13,12 @@ from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
 from holdfast.disk import checkpoints, index, marks, sessions
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
-from holdfast.ops.context import find, newest_first
+from holdfast.ops.context import find, newest_first, read
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A checkpoint as the index knows it; `state` is what its file says: ok, missing or changed."""
+    """A checkpoint as the index knows it; `state`: ok, missing, or damaged when it is empty."""
 
     id: str
     uid: str
@@ -81,13 +81,15 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
     Parameters
     ----------
     session
-        Of the session with this id. Without it: of the session that asks, else the newest one here.
+        Of the session with this id. Without it: of the session that asks, else the newest in this folder.
     note
         A remark to keep with it.
     """
     name = session or _session_here(app)
     state, transcript, _ = find(app, name)
-    cwd = state.heard.project or state.seen.cwd or os.getcwd()
+    if transcript and not state.heard.project:  # no hook has told us where it is; its own lines do
+        read(state, transcript, 1 << 20)
+    cwd = state.heard.project or state.seen.cwd
     data = {"transcript_path": transcript, "cwd": cwd, "note": note[:4000]}
     taken = engine.handle(Event(decide.ASKED, name, now(), data), app).checkpoint
     if not taken:
@@ -101,7 +103,7 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
 
 
 def _session_here(app: Holdfast) -> str:
-    """The session that asks, else the newest in this folder, else the newest of all."""
+    """The session that asks, else the newest in this folder."""
     inside = app.environ.get("CLAUDE_CODE_SESSION_ID")
     if inside:
         return inside
@@ -114,9 +116,9 @@ def _session_here(app: Holdfast) -> str:
             known = sessions.peek(app.home, name)
         except Damaged:
             continue
-        if known and os.path.realpath(known.heard.project or "/") == here:
+        if known and known.heard.project and os.path.realpath(known.heard.project) == here:
             return name
-    return found[0][1]
+    raise NotFound(f"no session of {here} is known; name one with --session (see `holdfast sessions`)")
 
 
 def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20) -> Listing:
@@ -208,6 +210,9 @@ def approve(app: Holdfast, name: str) -> Marked:
     """
     path, data = _found(app, name)
     fields = checkpoint.parse(data, path).fields
+    wrong = checkpoint.problems(data, os.path.basename(path).removesuffix(checkpoints.SUFFIX))
+    if wrong:
+        raise Damaged(f"{path} cannot be approved: {wrong[0]}")
     if marks.trust(app.home, data) != "foreign":
         return Marked(path, "already trusted: nothing to approve")
     marks.add(app.home, "approve", str(fields["uid"]), sha256_hex(data))

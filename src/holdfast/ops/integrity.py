@@ -27,11 +27,12 @@ _FIXES = {
     "outdated": "holdfast checkpoint repair",
     "index": "holdfast checkpoint repair",
     "damaged": "holdfast checkpoint repair sets it aside",
-    "edited": "undo the edit, or look at it and approve it: holdfast checkpoint approve PATH",
+    "edited": "undo the edit; as it is, it is never given to a session",
     "foreign": "look at it, then: holdfast checkpoint approve PATH",
     "duplicate": "remove the copy",
     "misnamed": "give it its own name again, or remove the copy",
     "unsafe": "see what put it there",
+    "marks": "look at the file, and take the lines out that are damaged",
 }
 #: What must be a file, if it is there.
 _OURS = ("index.jsonl", "index.jsonl.tmp", "index.json", "index.json.tmp", "index.lock")
@@ -96,12 +97,18 @@ def check(app: Holdfast) -> Check:
 
 def repair(app: Holdfast) -> Repaired:
     """Make the index anew from the files alone, and set damaged files aside. Nothing is deleted."""
+    files.make_dir(app.home.checkpoints)
+    with files.Lock(app.home.checkpoints + "/repair.lock"):  # one at a time: each begins with what is there
+        return _repair(app)
+
+
+def _repair(app: Holdfast) -> Repaired:
     for name in _OURS:
         files.clear_the_way(f"{app.home.checkpoints}/{name}")
-    size = _whole(app.home.index)
+    known = _whole(app.home.index)
     scan = _scan(app)
     aside = {found.path: _set_aside(found.path) for found in scan.findings if found.kind == "damaged"}
-    before = _rebuild(app, scan.entries, size)
+    before = _rebuild(app, scan.entries, known)
     _set_heads(app)
     index.show(app.home)
     left = [finding for finding in scan.findings if not aside.get(finding.path)]
@@ -123,7 +130,7 @@ def prune(app: Holdfast) -> Pruned:
 def _scan(app: Holdfast) -> _Scan:
     known = _listed(app).entries
     scan = _Scan(listed={*known, *(entry["path"] for entry in known.values())})
-    key, approved = checkpoints.seal_key(app.home), marks.approved(app.home)
+    key, approved = checkpoints.known_key(app.home), marks.approved(app.home)
     for path in _folders(app):
         scan.folders.append(path)
         with checkpoints.open_folder(path) as folder:
@@ -171,6 +178,12 @@ def _against_index(app: Holdfast, scan: _Scan) -> Iterator[Finding]:
         yield Finding("index", app.home.index, listed.trouble)
     if listed.damaged:
         yield Finding("index", app.home.index, f"{listed.damaged} of its lines cannot be read")
+    unreadable = marks.damaged(app.home)
+    if unreadable:
+        what = (
+            f"{unreadable} of its lines cannot be read: pin and approve again; nothing is pruned until then"
+        )
+        yield Finding("marks", app.home.checkpoints + "/marks.jsonl", what)
     if listed.torn:
         yield Finding("index", app.home.index, f"{listed.torn} of its lines are torn or empty")
     for uid, times in Counter(listed.repeated).items():
@@ -248,14 +261,15 @@ def _set_heads(app: Holdfast) -> None:
         checkpoints.set_head(app.home, entries[uid])
 
 
-def _rebuild(app: Holdfast, entries: dict[str, dict], size: int) -> str:
-    """Replace the index by what the files say. What was added to it meanwhile stays. Where the old one
-    went, if it said anything else."""
+def _rebuild(app: Holdfast, entries: dict[str, dict], known: tuple[int, int]) -> str:
+    """Replace the index by what the files say. What was added since it was `known` stays. Where the old
+    one went, if it said anything else."""
     home = app.home
     files.make_dir(home.checkpoints)
     fd = files.open_shared(home.index, alone=True)
     try:
         old = posix.pread(fd, posix.fstat(fd).st_size, 0)
+        size = known[1] if posix.fstat(fd).st_ino == known[0] else 0  # made anew by another meanwhile
         # Said since, after what the files said: what was taken is there, what was pruned meanwhile is not.
         lines = [index.line(entry) for entry in entries.values() if _is_there(entry["path"])]
         listed = index.Catalogue([*lines, *old[size:].split(b"\n")[:-1]]).entries.values()
@@ -264,7 +278,7 @@ def _rebuild(app: Holdfast, entries: dict[str, dict], size: int) -> str:
         if old not in (new, b""):
             aside = f"{home.index}.before-{rfc3339(now()).replace(':', '')}"
             posix.link(home.index, aside)
-        files.replace(home.index, new, durable=True)
+        files.renew(home.index, new)
     finally:
         posix.close(fd)
     return aside
@@ -335,9 +349,10 @@ def _here() -> str:
         return ""
 
 
-def _whole(path: str) -> int:
-    """Where the whole lines of the index end. What is torn behind them, the next line cuts off."""
+def _whole(path: str) -> tuple[int, int]:
+    """Which file the index is, and where its whole lines end; what is torn behind them says nothing."""
     try:
-        return files.read(path, 1 << 30).rfind(b"\n") + 1
+        inode = posix.stat(path).st_ino
+        return inode, files.read(path, 1 << 30).rfind(b"\n") + 1
     except FileNotFoundError:
-        return 0
+        return 0, 0

@@ -158,7 +158,7 @@ def _sessions(app: Holdfast) -> list[Check]:
 
 def _owing(app: Holdfast, name: str, state: State | None) -> Iterator[tuple[str, dict]]:
     """(agent, what is owed) of a session and its agents."""
-    if state and state.heard.owed:
+    if state and state.heard.owed and not index.find(app.home, state.heard.owed["uid"]):
         yield "", state.heard.owed
     agents = app.home.session(name) + "/agents"
     for agent in os.listdir(agents) if os.path.isdir(agents) else ():
@@ -166,7 +166,7 @@ def _owing(app: Holdfast, name: str, state: State | None) -> Iterator[tuple[str,
             theirs = sessions.peek(app.home, name, agent)
         except (Damaged, BadInput):
             continue
-        if theirs and theirs.heard.owed:
+        if theirs and theirs.heard.owed and not index.find(app.home, theirs.heard.owed["uid"]):
             yield agent, theirs.heard.owed
 
 
