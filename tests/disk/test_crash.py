@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crash import CHAIN, SCENARIOS, Existing, Ground, Scenario, kills, repair
-from disk.faults import CONTROLS, DAY, NOW, Faults, Maker, in_memory, kill, ours, over, wrong
+from disk.faults import CONTROLS, DAY, NOW, Faults, Maker, again, in_memory, kill, ours, over, wrong
 from disk.memory import FILE, FOLDER, LINK, Memory, Node
 from disk.powerloss import KINDS, History, Result, cut_power, takeovers
 from holdfast.disk import checkpoints, files, index, retention
@@ -80,7 +80,7 @@ def _some_work(home: Home, maker: Maker) -> None:
     for day in (12, 11, 10, 0, 0, 0):
         draft = maker.draft(NOW - day * DAY if day else 0)
         ours(home, draft, lambda _: None)
-        ours(home, draft, lambda _: None)
+        ours(home, again(draft), lambda _: None)
     index.drop(home, ["nothing"], lambda: None)
     files.append_line(home.trail, b"one")
     fd = files.open_locked(home.trail)

@@ -15,6 +15,7 @@ from holdfast.clock import id_time, new_id
 from holdfast.core import checkpoint
 from holdfast.core.events import Event
 from holdfast.disk import checkpoints, index
+from holdfast.disk.folder import Folder
 from holdfast.disk.home import Home
 from holdfast.engine import handle
 
@@ -89,6 +90,22 @@ def test_who_pays_again_finds_what_was_written(tmp_path: Path, home: Path) -> No
 def saved(app: Holdfast, project: Path, at: int) -> dict:
     data = {"cwd": str(project), "transcript_path": "", "trigger": "auto"}
     return handle(Event("PreCompact", "s1", at, data), app).checkpoint
+
+
+def test_a_first_try_does_not_read_what_others_took_in_the_same_second(
+    tmp_path: Path, home: Path, monkeypatch
+) -> None:
+    """Each of 64 agents would read all the others' checkpoints to see that none of them is its own."""
+    app = Holdfast.open({"HOLDFAST_HOME": str(home), "HOME": str(tmp_path)})
+    for _ in range(6):
+        saved(app, tmp_path, NOW)
+    names, read = [], Folder.read
+    monkeypatch.setattr(
+        Folder, "read", lambda self, name, most: (names.append(name), read(self, name, most))[1]
+    )
+    entry = saved(app, tmp_path, NOW)
+    assert entry["id"].endswith("-007")
+    assert [name for name in names if name.endswith(".md")] == [entry["id"][:-1] + "6.md"]  # `latest.md`
 
 
 def test_when_the_clock_goes_back_an_hour_the_newest_is_still_the_newest(
