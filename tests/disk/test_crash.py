@@ -11,8 +11,21 @@ from pathlib import Path
 import pytest
 
 from crash import CHAIN, SCENARIOS, Existing, Ground, Scenario, kills, repair
-from disk.faults import CONTROLS, DAY, NOW, Faults, Maker, again, in_memory, kill, ours, over, wrong
-from disk.memory import FILE, FOLDER, LINK, Memory, Node
+from disk.faults import (
+    CONTROLS,
+    DAY,
+    NOW,
+    Expected,
+    Faults,
+    Maker,
+    again,
+    in_memory,
+    kill,
+    ours,
+    over,
+    wrong,
+)
+from disk.memory import FILE, FOLDER, LINK, Crew, Memory, Node
 from disk.powerloss import KINDS, History, Result, cut_power, takeovers
 from holdfast.disk import checkpoints, files, index, retention
 from holdfast.disk.home import Home
@@ -53,6 +66,28 @@ def test_a_sync_left_out_is_caught(kind: int) -> None:
     result = Result()
     cut_power(History(1, frozenset((kind,))), result, most=4, recover=False, every=7)
     assert result.wrong["lost"]
+
+
+@pytest.mark.parametrize("refused", [(), ("link",)], ids=["links", "no links"])
+def test_all_who_begin_at_once_seal_with_the_same_key(refused: tuple[str, ...]) -> None:
+    for seed in range(60):
+        assert _begun_at_once(frozenset(refused), random.Random(seed)) == []
+
+
+def _begun_at_once(refused: frozenset[str], dice: random.Random) -> list[tuple[str, str]]:
+    memory, expected = Memory(), Expected()
+    for path in ("/u", "/u/.claude", "/u/p"):
+        memory.mkdir(path)
+    memory.refused = refused
+    home, crew = Home("/u/.claude/holdfast"), Crew(memory, dice)
+    maker = Maker("/u/p", dice)
+    for draft in [maker.draft() for _ in range(3)]:
+        expected.begin(draft)
+        crew.add(lambda draft=draft: ours(home, draft, lambda _: expected.ack(draft)))
+    with in_memory(memory):
+        crew.run()
+        assert len(expected.acked) == 3
+        return wrong(home, ["/u/p"], expected, strict=True)
 
 
 def test_the_file_system_in_memory_does_as_the_kernel_does(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ _LARGEST_HEAD = 1 << 16
 _PRUNED_EVERY = 16
 _LOOKED_AT, _MOST_COUNTED = 64, 10**9
 _DIGITS = frozenset("0123456789")
+_KEY_SIZE = 32
 
 
 class Draft:
@@ -86,8 +87,6 @@ def _afterwards(home: Home, folder: Folder, entry: dict, at: int, key: bytes) ->
         turn, rest = divmod(entry["iteration"], _PRUNED_EVERY)
         if rest == 1:  # it lists the whole folder
             retention.prune_folder(home, folder, at, _LOOKED_AT, turn)
-            with Folder.open(home.root) as root:
-                retention.tidy(root, at)
         index.show(home)
     except (OSError, BadInput, Late) as problem:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
@@ -298,36 +297,29 @@ def seal_key(home: Home) -> bytes:
     """What tells our checkpoints from a stranger's. Made once; one that is damaged is set aside, and
     what it has sealed then needs approval."""
     path = home.root + "/seal.key"
-    for _ in range(2):
-        try:
-            key = files.read(path, 1024)
-            if len(key) == 32:
-                return key
-            _set_aside(path)
-        except FileNotFoundError:
-            pass
-        except BadInput:  # far too long, or no file at all
-            _set_aside(path)
+    key = _key(path)
+    if not key:
         files.make_dir(home.root)
-        with Folder.open(home.root) as folder:
-            _make_key(folder)
-    return files.read(path, 1024)
+        with files.Lock(home.root + "/seal.lock"):  # many may begin at once; they share one key
+            key = _key(path)
+            if not key:
+                if key is not None:
+                    files.set_aside(path)
+                key = posix.urandom(_KEY_SIZE)
+                files.replace(path, key, durable=True)
+                files.sync_above(home.root, 4)
+    return key
 
 
-def _set_aside(path: str) -> None:
-    posix.rename(path, path + ".damaged-" + rfc3339(now()).replace(":", ""))
-
-
-def _make_key(folder: Folder) -> None:
-    temporary = f".{new_id(now())}{TEMPORARY}"
+def _key(path: str) -> bytes | None:
+    """b"": what is there is none; None: there is nothing."""
     try:
-        folder.create(temporary, posix.urandom(32), durable=True)
-        folder.publish(temporary, "seal.key")
-        files.sync_above(folder.path, 4)
-    except FileExistsError:
-        pass  # another was quicker
-    finally:
-        folder.remove(temporary)
+        key = files.read(path, 1024)
+    except FileNotFoundError:
+        return None
+    except BadInput:  # far too long, or no file at all
+        return b""
+    return key if len(key) == _KEY_SIZE else b""
 
 
 def head(home: Home, lineage: str) -> dict:

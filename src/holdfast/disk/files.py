@@ -85,9 +85,19 @@ def clear_the_way(path: str) -> str:
         return ""
     except PermissionError:
         pass
-    aside = f"{path}.damaged-{rfc3339(now()).replace(':', '')}"
-    posix.rename(path, aside)
-    return aside
+    return set_aside(path)
+
+
+def set_aside(path: str) -> str:
+    """What cannot be used is evidence. Its new name."""
+    new = aside(path)
+    posix.rename(path, new)
+    return new
+
+
+def aside(path: str, why: str = "damaged") -> str:
+    """The name under which something is kept that cannot stay where it is."""
+    return f"{path}.{why}-{rfc3339(now()).replace(':', '')}"
 
 
 def sync_dir(path: str) -> None:

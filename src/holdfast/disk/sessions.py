@@ -2,7 +2,7 @@
 
 import posix
 
-from holdfast.clock import now, rfc3339
+from holdfast.clock import rfc3339
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import dump
 from holdfast.core.state import State, parse
@@ -27,8 +27,7 @@ def load(home: Home, session: str, agent: str = "") -> State:
     except FileNotFoundError:
         return State(session, agent)
     except (Damaged, BadInput) as problem:
-        aside = path + ".damaged-" + rfc3339(now()).replace(":", "")
-        posix.rename(path, aside)
+        aside = files.set_aside(path)
         trail.note(
             home,
             "degraded.state",

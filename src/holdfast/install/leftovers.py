@@ -17,7 +17,7 @@ from holdfast.install.settings import found
 _OURS = frozenset(
     "backups board checkpoints config.json config.yaml environments events.jsonl events.jsonl.1 "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
-    "memory.db-wal seal.key sessions".split()
+    "memory.db-wal seal.key seal.key.tmp seal.lock sessions".split()
 )
 
 
@@ -56,7 +56,8 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
         return
     if os.path.islink(home) or not os.path.isdir(home):
         raise BadInput(f"{home} is not a folder of holdfast's own but a link or a file; remove it by hand")
-    foreign = sorted(name for name in set(os.listdir(home)) - _OURS if not _is_left_over(name))
+    there = set(os.listdir(home)) - _OURS
+    foreign = sorted(name for name in there if not name.startswith("seal.key.damaged-"))
     if foreign:
         raise BadInput(
             f"{home} is not removed, because holdfast did not make {', '.join(foreign[:5])} in it. "
@@ -69,11 +70,6 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
                 f"{wiring.settings} is wired, too. Nothing was changed; first run `holdfast uninstall` "
                 f"for it{' in that folder, with --project' if wiring.scope == 'project' else ''}"
             )
-
-
-def _is_left_over(name: str) -> bool:
-    """A key that was set aside, or what a kill left unfinished."""
-    return name.startswith("seal.key.damaged-") or (name.startswith(".") and name.endswith(".tmp"))
 
 
 def remove_home(home: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from holdfast.app import Holdfast
-from holdfast.clock import now, rfc3339
+from holdfast.clock import now
 from holdfast.core import checkpoint
 from holdfast.core.digest import sha256_hex
 from holdfast.disk import checkpoints, files, index, marks, retention, sessions
@@ -276,7 +276,7 @@ def _rebuild(app: Holdfast, entries: dict[str, dict], known: tuple[int, int]) ->
         new = b"".join(index.line(said) + b"\n" for said in listed)
         aside = ""
         if old not in (new, b""):
-            aside = f"{home.index}.before-{rfc3339(now()).replace(':', '')}"
+            aside = files.aside(home.index, "before")
             posix.link(home.index, aside)
         files.renew(home.index, new)
     finally:
@@ -287,7 +287,7 @@ def _rebuild(app: Holdfast, entries: dict[str, dict], known: tuple[int, int]) ->
 def _set_aside(path: str) -> str:
     """Where it is now; "" if it cannot be renamed."""
     folder, _, name = path.rpartition("/")
-    aside = f"{name}.damaged-{rfc3339(now()).replace(':', '')}"
+    aside = files.aside(name)
     try:
         with checkpoints.open_folder(folder) as opened:
             opened.rename(name, aside)
