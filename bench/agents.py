@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[Any, str]] = {
     "folder's fsync": (Folder, "sync"),
     "index line": (index, "add"),
     "head": (checkpoints, "set_head"),
-    "latest.md": (checkpoints, "_point_latest"),
+    "latest.md": (checkpoints, "point_latest"),
     "retention": (retention, "prune_folder"),
     "index.json": (index, "show"),
 }

@@ -336,6 +336,17 @@ def shown_missing(world: World, dice: random.Random) -> Effect:
     return Effect(INDEX)
 
 
+def latest_leads(to: str) -> Callable[[World, random.Random], Effect]:
+    def do(world: World, dice: random.Random) -> Effect:
+        path = folder_of(world.projects[0]) / "latest.md"
+        oldest = min(path.parent.glob("2*.md")).name
+        path.unlink()
+        path.symlink_to(to or oldest)
+        return Effect(frozenset(("latest",)))
+
+    return do
+
+
 def index_missing(world: World, dice: random.Random) -> Effect:
     os.unlink(world.home.index)
     return Effect(INDEX)
@@ -508,6 +519,9 @@ FIXED = [
     of_head("emptied", lambda data, dice: b""),
     of_head("an older one", older_head),
     of_head("one that is never superseded", later_head),
+    Damage("latest.md: to nothing", latest_leads("2031-01-01-000000.md")),
+    Damage("latest.md: to an older one", latest_leads("")),
+    Damage("latest.md: to elsewhere", latest_leads("../../../home/seal.key")),
     Damage("index and heads: deleted", no_index_no_heads),
     Damage("home/checkpoints: deleted but for kept", no_home),
     Damage("project: deleted", project_gone),

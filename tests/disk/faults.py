@@ -29,7 +29,7 @@ from holdfast.disk.checkpoints import Draft
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput
-from holdfast.ops import integrity
+from holdfast.ops import scan
 
 Ack = Callable[[str], None]
 Protocol = Callable[[Home, Draft, Ack], None]
@@ -147,14 +147,14 @@ def in_memory(disk: Memory) -> Iterator[None]:
     """As `over`, and nothing else of this machine shows either: no time, no `os`."""
     ticks = itertools.count(NOW + 5 * DAY)
     watch = SimpleNamespace(**{**vars(clock.time), "time": lambda: next(ticks) / 1000})
-    before = clock.time, integrity.os, fcntl.flock
-    clock.time, integrity.os = watch, _Os(disk)
+    before = clock.time, scan.os, fcntl.flock
+    clock.time, scan.os = watch, _Os(disk)
     fcntl.flock = getattr(disk, "flock", fcntl.flock)
     try:
         with over(disk):
             yield
     finally:
-        clock.time, integrity.os, fcntl.flock = before
+        clock.time, scan.os, fcntl.flock = before
 
 
 class _Os:

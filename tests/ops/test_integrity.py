@@ -171,6 +171,35 @@ def test_the_copy_is_the_duplicate_wherever_it_lies(world: World) -> None:
         assert (found.kind, found.path) == ("duplicate", str(copy))
 
 
+def test_a_latest_that_leads_to_what_was_set_aside_leads_to_the_newest_again(world: World) -> None:
+    *_, second, newest = own(world)
+    latest = folder_of(world.projects[0]) / "latest.md"
+    assert os.readlink(latest) == newest["id"] + ".md"
+    Path(newest["path"]).write_bytes(b"")
+    assert kinds(integrity.check(world.app)) == ["damaged", "latest"]
+    integrity.repair(world.app)
+    assert kinds(integrity.check(world.app)) == []
+    assert os.readlink(latest) == second["id"] + ".md"
+    for entry in own(world):
+        Path(entry["path"]).unlink(missing_ok=True)
+    assert "latest" in kinds(integrity.check(world.app))
+    integrity.repair(world.app)
+    assert not latest.is_symlink()
+    assert kinds(integrity.check(world.app)) == []
+
+
+def test_a_latest_of_somebodys_own_is_left_alone(world: World) -> None:
+    latest = folder_of(world.projects[0]) / "latest.md"
+    latest.unlink()
+    integrity.repair(world.app)
+    assert os.readlink(latest) == own(world)[-1]["id"] + ".md"
+    latest.unlink()
+    latest.write_text("mine")
+    assert kinds(integrity.check(world.app)) == []
+    integrity.repair(world.app)
+    assert latest.read_text() == "mine"
+
+
 # While others work
 
 
@@ -184,15 +213,15 @@ def test_what_is_taken_during_repairs_is_all_there(tmp_path: Path, monkeypatch: 
 
 def during_a_scan(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
     """The files have been looked at, the index has not been replaced."""
-    real = integrity._scan
+    real = integrity.look
 
-    def scan(app: Holdfast) -> integrity._Scan:
+    def look(app: Holdfast) -> integrity.Scan:
         found = real(app)
-        monkeypatch.setattr(integrity, "_scan", real)
+        monkeypatch.setattr(integrity, "look", real)
         do()
         return found
 
-    monkeypatch.setattr(integrity, "_scan", scan)
+    monkeypatch.setattr(integrity, "look", look)
 
 
 @pytest.mark.parametrize("end", [b"", b"x" * 10, b"x" * 700, b"x" * 5000])

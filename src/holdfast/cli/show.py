@@ -14,7 +14,8 @@ from holdfast.core.ladder import RUNGS
 from holdfast.core.plain import one_line
 from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
 from holdfast.ops.context import Usage
-from holdfast.ops.integrity import Check, Finding, Pruned, Repaired
+from holdfast.ops.integrity import Check, Pruned, Repaired
+from holdfast.ops.scan import Finding
 from holdfast.ops.sessions import Session
 from holdfast.ops.upkeep import Status
 

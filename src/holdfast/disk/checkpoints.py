@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".md"
 COUNTER = ".checkpoint_iteration"
+LATEST = "latest.md"
 _PLACE = ((".claude", 0o755), ("checkpoints", 0o700))
 _MOST_NAMES = 2000
 _LARGEST_HEAD = 1 << 16
@@ -83,7 +84,7 @@ def _afterwards(home: Home, folder: Folder, entry: dict, at: int, key: bytes) ->
 
     try:
         set_head(home, entry)
-        _point_latest(folder, entry["id"], entry["uid"], key)
+        point_latest(folder, entry["id"], entry["uid"], key)
         turn, rest = divmod(entry["iteration"], _PRUNED_EVERY)
         if rest == 1:  # it lists the whole folder
             retention.prune_folder(home, folder, at, _LOOKED_AT, turn)
@@ -265,11 +266,21 @@ def _ignore(folder: Folder) -> None:
         folder.remove(temporary)
 
 
-def _point_latest(folder: Folder, stem: str, uid: str, key: bytes) -> None:
+def latest(folder: Folder) -> str:
+    """Where `latest.md` leads; "" if it is no link, or there is none."""
+    try:
+        return posix.readlink(LATEST, dir_fd=folder.fd)
+    except OSError:
+        return ""
+
+
+def point_latest(folder: Folder, stem: str, uid: str, key: bytes) -> None:
     """`latest.md` leads to the newest. A file of that name is somebody else's and stays."""
+    target = latest(folder)
+    if not target and folder.has(LATEST):
+        return
     temporary = f".{uid}.latest{TEMPORARY}"
     try:
-        target = posix.readlink("latest.md", dir_fd=folder.fd)
         there = folder.read(target, checkpoint.LARGEST) if is_stem(target.removesuffix(SUFFIX)) else b""
         if _uid(there) > uid and checkpoint.is_sealed(there, key):
             return  # another was quicker, and is newer
@@ -280,7 +291,7 @@ def _point_latest(folder: Folder, stem: str, uid: str, key: bytes) -> None:
     try:
         folder.remove(temporary)
         posix.symlink(stem + SUFFIX, temporary, dir_fd=folder.fd)
-        folder.rename(temporary, "latest.md")
+        folder.rename(temporary, LATEST)
     except OSError:  # a file system without links
         folder.remove(temporary)
 

@@ -6,49 +6,24 @@ Files are the truth. Nothing is deleted: a damaged file is renamed, one that som
 from __future__ import annotations
 
 import json
-import os
 import posix
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 
 from holdfast.app import Holdfast
 from holdfast.clock import now
-from holdfast.core import checkpoint
-from holdfast.core.digest import sha256_hex
-from holdfast.disk import checkpoints, files, index, marks, retention, sessions
+from holdfast.disk import checkpoints, files, index, marks, retention
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import is_safe_name
-from holdfast.errors import BadInput, Damaged, HoldfastError
+from holdfast.errors import BadInput
+from holdfast.ops.scan import Finding, Scan, folders, listed, look
 
-_FIXES = {
-    "phantom": "holdfast checkpoint repair",
-    "orphan": "holdfast checkpoint repair",
-    "outdated": "holdfast checkpoint repair",
-    "index": "holdfast checkpoint repair",
-    "damaged": "holdfast checkpoint repair sets it aside",
-    "edited": "undo the edit; as it is, it is never given to a session",
-    "foreign": "look at it, then: holdfast checkpoint approve PATH",
-    "duplicate": "remove the copy",
-    "misnamed": "give it its own name again, or remove the copy",
-    "unsafe": "see what put it there",
-    "marks": "look at the file, and take the lines out that are damaged",
-}
 #: What must be a file, if it is there.
 _OURS = ("index.jsonl", "index.jsonl.tmp", "index.json", "index.json.tmp", "index.lock")
 #: Not ours, and not wrong.
 _HARMLESS = ("foreign",)
-
-
-@dataclass(frozen=True)
-class Finding:
-    kind: str
-    path: str
-    what: str
-
-    @property
-    def fix(self) -> str:
-        return _FIXES[self.kind]
 
 
 @dataclass(frozen=True)
@@ -79,19 +54,9 @@ class Pruned:
     removed: list[str]
 
 
-@dataclass
-class _Scan:
-    """What the folders hold: entries of all that is ours and whole, and what is amiss with the rest."""
-
-    entries: dict[str, dict] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    listed: set[str] = field(default_factory=set)
-    folders: list[str] = field(default_factory=list)
-
-
 def check(app: Holdfast) -> Check:
     """Find every checkpoint that is missing, unlisted, damaged, changed or not ours."""
-    scan = _scan(app)
+    scan = look(app)
     return Check(len(scan.entries), scan.folders, [*scan.findings, *_against_index(app, scan)])
 
 
@@ -106,90 +71,44 @@ def _repair(app: Holdfast) -> Repaired:
     for name in _OURS:
         files.clear_the_way(f"{app.home.checkpoints}/{name}")
     known = _whole(app.home.index)
-    scan = _scan(app)
+    scan = look(app)
     aside = {found.path: _set_aside(found.path) for found in scan.findings if found.kind == "damaged"}
     before = _rebuild(app, scan.entries, known)
     _set_heads(app)
+    _set_latest(app, scan)
     index.show(app.home)
     left = [finding for finding in scan.findings if not aside.get(finding.path)]
-    return Repaired(len(_listed(app).entries), [path for path in aside.values() if path], before, left)
+    return Repaired(len(listed(app)[0].entries), [path for path in aside.values() if path], before, left)
 
 
 def prune(app: Holdfast) -> Pruned:
     """Remove checkpoints older than a week, except pinned ones and the newest of each lineage."""
     removed = []
-    for path in _folders(app):
+    for path in folders(app):
         with checkpoints.open_folder(path) as folder:
             found = retention.prune_folder(app.home, folder, now(), most=1 << 30)
             removed += [f"{path}/{stem}{checkpoints.SUFFIX}" for stem in found]
-    if removed:
-        index.show(app.home)
     return Pruned(removed)
 
 
-def _scan(app: Holdfast) -> _Scan:
-    known = _listed(app).entries
-    scan = _Scan(listed={*known, *(entry["path"] for entry in known.values())})
-    key, approved = checkpoints.known_key(app.home), marks.approved(app.home)
-    for path in _folders(app):
-        scan.folders.append(path)
-        with checkpoints.open_folder(path) as folder:
-            for stem in checkpoints.stems(folder):
-                _look_at(scan, app, folder, stem, key, approved)
-    return scan
-
-
-def _look_at(scan: _Scan, app: Holdfast, folder: Folder, stem: str, key: bytes, approved: set[str]) -> None:
-    path = f"{folder.path}/{stem}{checkpoints.SUFFIX}"
-    try:
-        data = folder.read(stem + checkpoints.SUFFIX, checkpoint.LARGEST)
-    except FileNotFoundError:  # pruned meanwhile
-        return
-    except (OSError, BadInput) as problem:
-        scan.findings.append(Finding("unsafe", path, str(problem)))
-        return
-    try:
-        made = checkpoint.parse(data, "it")
-    except Damaged as problem:
-        scan.findings.append(Finding("damaged", path, str(problem)))
-        return
-    fields = made.fields
-    known = scan.entries.get(fields["uid"])
-    wrong = checkpoint.problems(data, stem, made)
-    sealed = checkpoint.is_sealed(data, key)
-    if fields["id"] != stem:
-        scan.findings.append(Finding("misnamed", path, wrong[-1] if len(wrong) == 1 else "; ".join(wrong)))
-    elif sha256_hex(data) not in approved and not sealed:
-        kind = "edited" if wrong or {fields["uid"], path} & scan.listed else "foreign"
-        what = "; ".join(wrong) or "this user's holdfast did not write it"
-        scan.findings.append(Finding(kind, path, what))
-    elif known and folder.path != f"{fields['project'].rstrip('/')}/.claude/checkpoints":
-        scan.findings.append(Finding("duplicate", path, f"the same checkpoint is {known['path']}"))
-    else:
-        if known:  # a copy came first: the one in its own project is the original
-            scan.findings.append(Finding("duplicate", known["path"], f"the same checkpoint is {path}"))
-        kept = "home" if path.startswith(app.home.checkpoints + "/") else "project"
-        scan.entries[fields["uid"]] = index.entry(fields, path, kept)
-
-
-def _against_index(app: Holdfast, scan: _Scan) -> Iterator[Finding]:
-    listed = _listed(app)
-    if listed.trouble:
-        yield Finding("index", app.home.index, listed.trouble)
-    if listed.damaged:
-        yield Finding("index", app.home.index, f"{listed.damaged} of its lines cannot be read")
+def _against_index(app: Holdfast, scan: Scan) -> Iterator[Finding]:
+    known, trouble = listed(app)
+    if trouble:
+        yield Finding("index", app.home.index, trouble)
+    if known.damaged:
+        yield Finding("index", app.home.index, f"{known.damaged} of its lines cannot be read")
     unreadable = marks.damaged(app.home)
     if unreadable:
         what = (
             f"{unreadable} of its lines cannot be read: pin and approve again; nothing is pruned until then"
         )
         yield Finding("marks", app.home.checkpoints + "/marks.jsonl", what)
-    if listed.torn:
-        yield Finding("index", app.home.index, f"{listed.torn} of its lines are torn or empty")
-    for uid, times in Counter(listed.repeated).items():
+    if known.torn:
+        yield Finding("index", app.home.index, f"{known.torn} of its lines are torn or empty")
+    for uid, times in Counter(known.repeated).items():
         yield Finding("index", app.home.index, f"{uid} stands in it {times + 1} times")
     amiss = {finding.path for finding in scan.findings}
-    for uid, entry in listed.entries.items():
+    for uid, entry in known.entries.items():
         if uid not in scan.entries and entry["path"] not in amiss:
             yield Finding("phantom", entry["path"], "the index names it, but it is not there")
         elif uid in scan.entries and entry != scan.entries[uid]:
@@ -197,18 +116,19 @@ def _against_index(app: Holdfast, scan: _Scan) -> Iterator[Finding]:
                 "outdated", entry["path"], "the index says something else of it than it does itself"
             )
     for uid, entry in scan.entries.items():
-        if uid not in listed.entries:
+        if uid not in known.entries:
             yield Finding("orphan", entry["path"], "it is not in the index")
-    yield from _caches(app, listed)
+    yield from _caches(app, known.entries)
+    yield from _latest(scan)
 
 
-def _caches(app: Holdfast, listed: _Listed) -> Iterator[Finding]:
+def _caches(app: Holdfast, known: dict[str, dict]) -> Iterator[Finding]:
     """What is made from the index, and believed: the heads, and `index.json`."""
-    for lineage, uid in _newest(listed.entries).items():
-        if checkpoints.head(app.home, lineage) != listed.entries[uid]:
+    for lineage, uid in _newest(known).items():
+        if checkpoints.head(app.home, lineage) != known[uid]:
             path = f"{app.home.checkpoints}/heads/{lineage}.json"
             yield Finding("index", path, "it does not name the newest checkpoint of its lineage")
-    shown, entries = f"{app.home.checkpoints}/index.json", list(listed.entries.values())
+    shown, entries = f"{app.home.checkpoints}/index.json", list(known.values())
     if not entries:
         return
     try:
@@ -222,28 +142,46 @@ def _caches(app: Holdfast, listed: _Listed) -> Iterator[Finding]:
         yield Finding("index", shown, "it is not what the index says")
 
 
+def _latest(scan: Scan) -> Iterator[Finding]:
+    """Where `latest.md` is a link, it leads to the newest of its folder. A folder need not have one."""
+    for path, newest in _newest_in(scan).items():
+        with checkpoints.open_folder(path) as folder:
+            target = checkpoints.latest(folder)
+            if newest and target not in ("", newest["id"] + checkpoints.SUFFIX):
+                what = f"it leads to {target[:80]!r}, and the newest is {newest['id']}"
+                yield Finding("latest", f"{path}/{checkpoints.LATEST}", what)
+            elif not newest and _dangles(folder, target):
+                yield Finding(
+                    "latest", f"{path}/{checkpoints.LATEST}", f"it leads to {target}, which is gone"
+                )
+
+
+def _set_latest(app: Holdfast, scan: Scan) -> None:
+    key = checkpoints.known_key(app.home)
+    for path, newest in _newest_in(scan).items():
+        with suppress(OSError), checkpoints.open_folder(path) as folder:  # gone meanwhile, or read-only
+            if newest:
+                checkpoints.point_latest(folder, newest["id"], newest["uid"], key)
+            elif _dangles(folder, checkpoints.latest(folder)):
+                folder.remove(checkpoints.LATEST)
+
+
+def _dangles(folder: Folder, target: str) -> bool:
+    """A link to a checkpoint that is gone; one that leads anywhere else is not ours."""
+    return checkpoints.is_stem(target.removesuffix(checkpoints.SUFFIX)) and not folder.has(target)
+
+
+def _newest_in(scan: Scan) -> dict[str, dict]:
+    """folder -> the entry of its newest checkpoint, {} where it has none of ours."""
+    found: dict[str, dict] = {path: {} for path in scan.folders}
+    for _, entry in sorted(scan.entries.items()):
+        found[entry["path"].rpartition("/")[0]] = entry
+    return found
+
+
 def _newest(entries: dict[str, dict]) -> dict[str, str]:
     """lineage -> uid. A lineage becomes the name of a file; a stranger's may be anything."""
     return {e["lineage"]: uid for uid, e in entries.items() if is_safe_name(e["lineage"])}
-
-
-class _Listed:
-    """The index as far as it can be read; `trouble` says why not."""
-
-    def __init__(self, lines: list[bytes], trouble: str) -> None:
-        found = index.Catalogue(lines)
-        self.entries, self.damaged, self.repeated = found.entries, found.damaged, found.repeated
-        self.torn = found.torn
-        self.trouble = trouble
-
-
-def _listed(app: Holdfast) -> _Listed:
-    try:
-        return _Listed(files.read(app.home.index, 1 << 30).split(b"\n")[:-1], "")
-    except FileNotFoundError:
-        return _Listed([], "")
-    except (BadInput, OSError) as problem:
-        return _Listed([], str(problem))
 
 
 def _set_heads(app: Holdfast) -> None:
@@ -296,57 +234,12 @@ def _set_aside(path: str) -> str:
     return f"{folder}/{aside}"
 
 
-def _folders(app: Holdfast) -> list[str]:
-    """Every folder that may hold checkpoints of ours: named by the index, by the newest of each lineage,
-    by the sessions, at home, and this one."""
-    home = app.home
-    found = {entry["path"].rpartition("/")[0] for entry in _listed(app).entries.values()}
-    for name in _names(home.checkpoints + "/heads"):
-        head = checkpoints.head(home, name.removesuffix(".json"))
-        found.add(str(head.get("path", "")).rpartition("/")[0])
-    found |= {f"{home.checkpoints}/kept/{name}" for name in _names(home.checkpoints + "/kept")}
-    projects = {_here()}
-    for session in sessions.names(home):
-        for agent in ("", *_names(f"{home.sessions}/{session}/agents")):
-            try:
-                state = sessions.peek(home, session, agent) if not agent or is_safe_name(agent) else None
-            except (HoldfastError, OSError):
-                continue
-            if state:
-                found.add(str(state.heard.saved.get("path", "")).rpartition("/")[0])
-                projects.add(state.heard.project)
-    found |= {os.path.realpath(project) + "/.claude/checkpoints" for project in projects if project}
-    return sorted(path for path in found if path and _is_folder(path))
-
-
 def _is_there(path: str) -> bool:
     try:
         posix.stat(path, follow_symlinks=False)
     except OSError:
         return False
     return True
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        checkpoints.open_folder(path).close()
-    except (OSError, ValueError):  # ValueError: a NUL in the path
-        return False
-    return True
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _here() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:  # removed under our feet
-        return ""
 
 
 def _whole(path: str) -> tuple[int, int]:
