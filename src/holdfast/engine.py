@@ -8,7 +8,7 @@ import time
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed, rfc3339
-from holdfast.core.decide import ASKED, due
+from holdfast.core.decide import ASKED, OWED, due
 from holdfast.core.events import Event
 from holdfast.core.fold import runs_tests
 from holdfast.core.gauge import Reading, measure
@@ -16,7 +16,7 @@ from holdfast.core.heard import STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, HoldfastError
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
 #: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
@@ -31,6 +31,8 @@ _MOST_AT = {
 }
 #: When the client's task files are looked at: when a state is wanted, not on every tool call.
 _TASKS_AT = ("SessionStart", "PreCompact", "Stop")
+#: When what agents of the session owe is paid: an agent that has ended has no hook of its own any more.
+_AGENTS_AT = ("SessionStart", "PreCompact", "Stop", "StopFailure", "SessionEnd")
 #: After these nothing else may come that would read what is still being written.
 _LAST_CHANCES = ("PreCompact", "SubagentStop")
 #: The newest lines reach the file up to a tenth of a second after the hook.
@@ -75,6 +77,8 @@ def handle(event: Event, app: Holdfast) -> Reply:
         reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
         taken = _save(state, event, app, reading)
+    if event.name in _AGENTS_AT and not event.agent:
+        _pay_for_agents(event, app)
     return Reply(reading, _answer(event, app, state, reading), taken)
 
 
@@ -96,6 +100,16 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading) -> dict:
     sessions.save(app.home, state)
     transcript = _transcript(event) or ("" if event.agent else state.heard.transcript)
     return saving.pay(state, event, app, reading, transcript)
+
+
+def _pay_for_agents(event: Event, app: Holdfast) -> None:
+    for agent in sessions.owing(app.home, event.session):
+        heard = agent.heard
+        data = {"agent_id": agent.agent, "cwd": heard.cwd, "transcript_path": heard.transcript}
+        try:
+            handle(Event(OWED, event.session, event.at, data), app)
+        except (OSError, HoldfastError):  # the session's own answer does not wait for it
+            return
 
 
 def _answer(event: Event, app: Holdfast, state: State, reading: Reading) -> str:

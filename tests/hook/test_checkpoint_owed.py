@@ -9,7 +9,7 @@ from holdfast.clock import new_id, now
 from holdfast.disk import index
 from holdfast.disk.checkpoints import seal_key
 from holdfast.disk.home import Home
-from hooks import SAFETY_S, copy_package, edit, start_hook
+from hooks import SAFETY_S, Transcript, copy_package, edit, start_hook
 from taken import Session, assert_exact, documents, entries, newest, owed, saved, unfinished
 
 
@@ -138,6 +138,39 @@ def test_a_kill_while_the_key_is_made_delays_the_first(line, session, home, tmp_
     session.hook("Notification")
     assert len(entries(home)) == 1
     newest(home)
+
+
+@pytest.mark.parametrize("name", ["Stop", "SessionEnd", "PreCompact", "SessionStart", "StopFailure"])
+def test_what_an_agent_owed_when_it_ended_its_session_pays(name, session, home, project, tmp_path):
+    ended = session.event("SubagentStop")
+    own = Transcript(session.transcript.path.with_suffix("") / "subagents" / "agent-a1.jsonl", agent="a1")
+    own.prompt("look for the lexer")
+    own.answer(9000, "it is in lexer.py")
+    run_killed(ended, home, killing(tmp_path / "broken", "disk/checkpoints.py", _FIRST))
+    promised = owed(home, agent="a1")
+    assert promised["why"] == "agent finished"
+    for tool_call in ("PreToolUse", "PostToolUse"):  # these cost nothing more than before
+        session.hook(tool_call)
+    assert owed(home, agent="a1") == promised
+    session.hook(name)
+    assert not owed(home, agent="a1")
+    (paid,) = (entry for entry in entries(home) if entry["agent_id"] == "a1")
+    assert (paid["uid"], paid["session_id"]) == (promised["uid"], "s1")
+    assert "lexer" in paid["summary"]
+    assert_exact(home, project)
+
+
+def test_an_agent_that_cannot_be_paid_for_does_not_keep_its_session_from_saving(
+    session, home, project, tmp_path
+):
+    ended = session.event("SubagentStop")
+    run_killed(ended, home, killing(tmp_path / "broken", "disk/checkpoints.py", _FIRST))
+    (home / "sessions/s1/agents/a0").write_text("no folder")
+    state_file = home / "sessions/s1/agents/a1/state.json"
+    state_file.write_bytes(state_file.read_bytes().replace(b'"owed"', b'"0wed"') + b'"owed":{')
+    session.turn(times=3)
+    session.hook("Stop")
+    assert [entry["agent_id"] for entry in entries(home)] == [""]
 
 
 def test_what_was_left_unfinished_is_gone_after_an_hour(session, home, project):

@@ -10,6 +10,8 @@ from holdfast.core.state import State
 
 #: Asked for by a person, through a command: an event of our own.
 ASKED = "CheckpointAsked"
+#: Nobody will come any more who pays what an agent owes: an event of ours, too.
+OWED = "CheckpointOwed"
 #: Rungs of the ladder at which work is saved.
 RUNGS = (60, 85, 93, 97)
 ACTIVE_MS = 30 * 60_000

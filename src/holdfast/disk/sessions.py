@@ -11,6 +11,10 @@ from holdfast.disk.home import Home, is_safe_name
 from holdfast.errors import BadInput, Damaged
 
 _LARGEST_STATE = 16 << 20
+#: How many agents are looked at: each is a file to be read while somebody waits.
+_MOST_AGENTS = 256
+#: As `State.render` writes it; in a text the quotes would be escaped.
+_OWED = b'"owed":{'
 
 
 def lock(folder: str) -> files.Lock:
@@ -55,6 +59,28 @@ def _read(path: str, session: str, agent: str) -> State:
     if (state.session, state.agent) != (session, agent):
         raise Damaged(f"{path} is the state of another session")
     return state
+
+
+def owing(home: Home, session: str) -> list[State]:
+    """Those of its agents that owe a checkpoint. One that is in a hook just now pays itself."""
+    folder = home.session(session) + "/agents"
+    try:
+        names = posix.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = []
+    for name in [name for name in names if is_safe_name(name)][:_MOST_AGENTS]:
+        try:
+            if _OWED not in files.read(f"{folder}/{name}/state.json", _LARGEST_STATE):
+                continue
+            held = lock(f"{folder}/{name}")
+            if held.attempt():
+                with held:
+                    state = peek(home, session, name)
+                found += [state] if state and state.heard.owed else []
+        except (OSError, BadInput, Damaged):
+            continue  # `status` says so
+    return found
 
 
 def save(home: Home, state: State) -> None:
