@@ -101,7 +101,8 @@ def pay(state: State, event: Event, app: Holdfast, reading: Reading, transcript:
         entry, is_new = _taken(state, event, app, reading, transcript)
         if not is_new:
             # Written by one that could not say so any more. It counts, but not for what came after.
-            _paid(state, entry, event, app, decide.work(state) - decide.unsaved(state), 0)
+            before = {name: state.heard.saved.get(name, 0) for name in decide.reached(state)}
+            _paid(state, entry, event, app, before, 0)
             owe(state, event, app, why)
             count(state, event)
             sessions.save(app.home, state)
@@ -111,7 +112,7 @@ def pay(state: State, event: Event, app: Holdfast, reading: Reading, transcript:
     except (OSError, ValueError, HoldfastError) as problem:
         _failed(state, app, problem)
         return {}
-    _paid(state, entry, event, app, decide.work(state), decide.rung(reading.fill))
+    _paid(state, entry, event, app, decide.reached(state), decide.rung(reading.fill))
     return entry
 
 
@@ -180,11 +181,11 @@ def _work_apart(work: "Callable[[Tell], None]", write: int) -> None:
         posix.write(write, dump(f"{type(problem).__name__} in {where}").encode())
 
 
-def _paid(state: State, entry: dict, event: Event, app: Holdfast, work: int, rung: int) -> None:
+def _paid(state: State, entry: dict, event: Event, app: Holdfast, reached: dict, rung: int) -> None:
     saved = {name: entry[name] for name in ("uid", "id", "path")}
     cycle = state.seen.compacted
     rung = max(rung, decide.saved_rung(state))  # a rung that was left meanwhile is not saved again
-    saved.update(at=event.at, work=work, rung=rung, cycle=cycle)
+    saved.update(reached, at=event.at, rung=rung, cycle=cycle)
     state.heard.saved, state.heard.owed, state.heard.active = saved, {}, 0
     sessions.save(app.home, state)
     said = {name: entry[name] for name in ("uid", "id", "trigger", "reason", "kept")}

@@ -108,6 +108,23 @@ def test_work_that_is_saved_is_not_unsaved():
     assert unsaved(state(turns=8, saved=(5, 0, 0))) == 3
 
 
+@pytest.mark.parametrize(
+    ("turned", "turns", "offset", "expected"),
+    [
+        ([100, 5000, 5100], 2950, 6000, 2),  # went back, and two turns came since
+        ([100, 200], 2950, 6000, 0),  # went back, and none
+        ([3000, 5000], 4900, 6000, 1),  # the whole was read after the newest part of it
+        (list(range(4000, 4256)), 9000, 9000, 256),
+        ([100, 200], 3, 4000 - 1, 3),  # another file than the one that was saved
+    ],
+)
+def test_after_a_rewind_only_what_came_since_is_unsaved(turned, turns, offset, expected):
+    made = state(turns=turns, saved=(3000, 0, 0) if turns < 3000 else (100, 0, 0))
+    made.heard.saved["offset"] = 4000
+    made.seen.turned, made.seen.offset = turned, offset
+    assert unsaved(made) == expected
+
+
 def test_pauses_are_no_work():
     """Two hours without a sign are not half an hour of work; a clock set back takes nothing away."""
     made = State("s1")

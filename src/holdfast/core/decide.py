@@ -28,9 +28,20 @@ def work(state: State) -> int:
     return state.seen.turns or state.heard.batches + state.heard.stops
 
 
+def reached(state: State) -> dict[str, int]:
+    """How far a checkpoint that is taken now reaches."""
+    return {"work": work(state), "offset": state.seen.offset}
+
+
 def unsaved(state: State) -> int:
-    done, saved = work(state), state.heard.saved.get("work", 0)
-    return done - saved if done >= saved else done  # fewer than before: the session went back
+    """Turns since the last checkpoint, by where they began: going back in a session, or reading the whole
+    of a transcript after its newest part, changes how many there are, but not where. The newest 256 of
+    them are known by their place."""
+    seen, done = state.seen, work(state)
+    saved, read = state.heard.saved.get("work", 0), state.heard.saved.get("offset", 0)
+    if seen.turns and 0 < read <= seen.offset:
+        return sum(began >= read for began in seen.turned)
+    return done - saved if done >= saved else done  # fewer than before: another file
 
 
 def rung(fill: float) -> int:
