@@ -118,9 +118,7 @@ def body(dice: random.Random) -> str:
     return checkpoint.body(sections)
 
 
-def draft(
-    owed: tuple[str, int], project: str, agent: str, dice: random.Random, text: str = "", tried: bool = True
-) -> Draft:
+def draft(owed: tuple[str, int], project: str, agent: str, dice: random.Random, text: str = "") -> Draft:
     fields = {
         "trigger": "auto",
         "reason": "compaction",
@@ -135,7 +133,7 @@ def draft(
         "window": 200_000,
         "summary": " ".join(dice.choices(_WORDS, k=12)),
     }
-    return Draft(*owed, project, fields, text or body(dice), tried)
+    return Draft(*owed, project, fields, text or body(dice))
 
 
 def owe(home: Home, project: str) -> tuple[str, int]:
@@ -163,8 +161,7 @@ def agent(home: Home, project: str, log: Log, plan: Plan, number: int) -> None:
         owed = debt or owe(home, project)
         if not debt:
             log.say("begun", *owed)
-        made = draft(owed, project, f"s{number}", dice, dice.choice(texts), tried=bool(debt))
-        debt = None
+        made, debt = draft(owed, project, f"s{number}", dice, dice.choice(texts)), None
         began, adding = time.perf_counter(), spent["index line"]
         entry = take(home, made)
         took, added = time.perf_counter() - began, spent["index line"] - adding

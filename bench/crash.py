@@ -35,7 +35,6 @@ from disk.faults import (
     Faults,
     Maker,
     Protocol,
-    again,
     full,
     kill,
     no_hard_links,
@@ -161,8 +160,8 @@ class Ground:
 
     def next(self) -> Draft:
         """What a killed one owed, mostly, as the next hook would."""
-        fresh = self.owed is None or self.dice.random() < 0.3
-        self.owed = self.draft() if fresh or self.owed is None else again(self.owed)
+        if self.owed is None or self.dice.random() < 0.3:
+            self.owed = self.draft()
         return self.owed
 
     def draft(self) -> Draft:

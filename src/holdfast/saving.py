@@ -230,9 +230,7 @@ def _draft(
         "window": reading.window,
         "summary": summary,
     }
-    body = _body(sections, redactor)
-    # This try is counted already; a debt is never on disk with none.
-    return checkpoints.Draft(owed["uid"], owed["at"], ground.project, fields, body, owed["tries"] > 1)
+    return checkpoints.Draft(owed["uid"], owed["at"], ground.project, fields, _body(sections, redactor))
 
 
 def _body(sections: dict[str, list[str]], redactor: Redactor) -> str:

@@ -208,12 +208,7 @@ class Maker:
             "window": 200_000,
             "summary": words[: self.dice.randrange(10, 120)],
         }
-        return Draft(uid, at, self.project, fields, checkpoint.body({"Goal": items}), tried=False)
-
-
-def again(draft: Draft) -> Draft:
-    """What one who was killed may have written, as the next hook tries it."""
-    return Draft(draft.uid, draft.at, draft.project, draft.fields, draft.body)
+        return Draft(uid, at, self.project, fields, checkpoint.body({"Goal": items}))
 
 
 class Expected:
@@ -428,5 +423,4 @@ def _wrong_shown(home: Home, view: View) -> Iterator[tuple[str, str]]:
             yield "phantom", f"index.json names {entry['path']}"
 
 
-__all__ = ["CONTROLS", "FILE", "Expected", "Faults", "Maker"]
-__all__ += ["again", "in_memory", "kill", "ours", "over", "wrong"]
+__all__ = ["CONTROLS", "FILE", "Expected", "Faults", "Maker", "in_memory", "kill", "ours", "over", "wrong"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
 
-from disk.faults import DAY, NOW, Expected, Maker, again, in_memory, ours, wrong
+from disk.faults import DAY, NOW, Expected, Maker, in_memory, ours, wrong
 from disk.memory import FILE, FOLDER, Crew, Memory, Node, put
 from holdfast.app import Holdfast
 from holdfast.disk import index, marks
@@ -303,7 +303,7 @@ class History:
         if said < 0.1 and young:
             return lambda: self._pin(self.dice.choice(young))
         pays = said < 0.5 and self.unpaid
-        draft = again(self.unpaid.pop()) if pays else self.dice.choice(self.makers).draft()
+        draft = self.unpaid.pop() if pays else self.dice.choice(self.makers).draft()
         return lambda: self._take(draft)
 
     def _take(self, draft: Draft) -> None:
@@ -314,7 +314,7 @@ class History:
     def _acknowledge(self, draft: Draft) -> None:
         self.expected.ack(draft)
         self.memory.effect("acked", draft)
-        self.unpaid = [other for other in self.unpaid if other.uid != draft.uid]
+        self.unpaid.remove(draft)
 
     def _pin(self, uid: str) -> None:
         marks.add(HOME, "pin", uid, "")
@@ -338,7 +338,7 @@ class Takeover(History):
         draft = self.makers[0].draft()
         crew.add(_repair if self.first == "repair" else lambda: self._take(draft), self.kill)
         crew.run()
-        self._take(again(draft) if self.first == "same" else self.makers[0].draft())
+        self._take(draft if self.first == "same" else self.makers[0].draft())
 
 
 def takeovers(step: int = 1) -> Iterator[Takeover]:
@@ -431,7 +431,7 @@ def _look(memory: Memory, history: History, expected: Expected, recover: bool) -
         after = expected.copy()
         owed = list(after.begun.values())
         if owed and memory.random.random() < 0.5:  # by one who does not know how far it got
-            draft = again(owed[-1])
+            draft = owed[-1]
         else:
             draft = Maker(PROJECTS[0], random.Random(len(history.log))).draft(NOW + DAY)
         after.begin(draft)

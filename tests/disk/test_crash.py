@@ -18,7 +18,6 @@ from disk.faults import (
     Expected,
     Faults,
     Maker,
-    again,
     in_memory,
     kill,
     ours,
@@ -115,7 +114,7 @@ def _some_work(home: Home, maker: Maker) -> None:
     for day in (12, 11, 10, 0, 0, 0):
         draft = maker.draft(NOW - day * DAY if day else 0)
         ours(home, draft, lambda _: None)
-        ours(home, again(draft), lambda _: None)
+        ours(home, draft, lambda _: None)
     index.drop(home, ["nothing"], lambda: None)
     files.append_line(home.trail, b"one")
     fd = files.open_locked(home.trail)

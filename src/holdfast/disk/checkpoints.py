@@ -32,28 +32,26 @@ _PRUNED_EVERY = 16
 _LOOKED_AT, _MOST_COUNTED = 64, 10**9
 _DIGITS = frozenset("0123456789")
 _KEY_SIZE = 32
+#: In so many bytes a checkpoint has said its id and uid.
+_INTRODUCED = 128
 
 
 class Draft:
-    """A checkpoint to be: all of its frontmatter but what depends on where it ends up. `tried`: somebody
-    may have written it before, and has to be looked for."""
+    """A checkpoint to be: all of its frontmatter but what depends on where it ends up."""
 
-    __slots__ = ("at", "body", "fields", "project", "tried", "uid")
+    __slots__ = ("at", "body", "fields", "project", "uid")
 
-    def __init__(
-        self, uid: str, at: int, project: str, fields: dict, body: str, tried: bool = True
-    ) -> None:
+    def __init__(self, uid: str, at: int, project: str, fields: dict, body: str) -> None:
         self.uid = uid
         self.at = at
         self.project = project
         self.fields = fields
         self.body = body
-        self.tried = tried
 
 
 def take(home: Home, draft: Draft, tell: "Callable[[dict], object]" = dict) -> dict:
     """Write it, durably, and say so in the index. `tell` is given its entry the moment it is taken."""
-    known = index.find(home, draft.uid) if draft.tried else None
+    known = index.find(home, draft.uid)
     if known:  # by one that was killed right after it had said so
         tell(known)
         return known
@@ -120,11 +118,11 @@ def _publish(folder: Folder, draft: Draft, key: bytes) -> tuple[str, bytes]:
     iteration = 0
     for number in range(1, _MOST_NAMES):
         stem = base if number == 1 else f"{base}-{number:03d}"
-        found = _written_before(folder, stem, draft)
+        found = _written_before(folder, stem, draft.uid)
         if found:  # by one who was killed, or was late, before it could say so
             folder.sync()
             return stem, found
-        if found is None:
+        if found is None or _is_anothers(folder, f".{stem}{TEMPORARY}", draft.uid):
             continue
         iteration = iteration or _count(folder)
         fields = {**draft.fields, "id": stem, "uid": draft.uid, "created": rfc3339(draft.at)}
@@ -132,9 +130,9 @@ def _publish(folder: Folder, draft: Draft, key: bytes) -> tuple[str, bytes]:
         wrong = checkpoint.problems(data, stem)
         if wrong:
             raise HoldfastError(f"a checkpoint that does not verify is not written: {wrong[0]}")
-        if _write(folder, stem, data, draft.uid if draft.tried else ""):
+        if _write(folder, stem, data, draft.uid):
             return stem, data
-        found = _written_before(folder, stem, draft)
+        found = _written_before(folder, stem, draft.uid)
         if found:  # by one of ours that was thought to be dead
             folder.sync()
             return stem, found
@@ -144,14 +142,14 @@ def _publish(folder: Folder, draft: Draft, key: bytes) -> tuple[str, bytes]:
 
 
 def _write(folder: Folder, stem: str, data: bytes, uid: str) -> bool:
-    """Durable under that name; False if the name is another's. `uid`: what may have been begun before."""
+    """Durable under that name; False if the name is another's."""
     temporary = (
         f".{stem}{TEMPORARY}"  # whoever makes it has the name: others do not wait, nor write in vain
     )
     try:
         folder.create(temporary, data, durable=True)
     except FileExistsError:
-        if not uid or _uid_in(folder, temporary) != uid:
+        if _is_anothers(folder, temporary, uid):
             return False  # another agent's, in the same second
         temporary = f".{stem}.{posix.getpid()}{TEMPORARY}"  # ours, begun by one that was killed, or is slow
         folder.create(temporary, data, durable=True)
@@ -172,25 +170,29 @@ def _write(folder: Folder, stem: str, data: bytes, uid: str) -> bool:
     return True
 
 
-def _uid_in(folder: Folder, name: str) -> str:
+def _is_anothers(folder: Folder, temporary: str, uid: str) -> bool:
     try:
-        return _uid(folder.read(name, checkpoint.LARGEST))
-    except (OSError, BadInput):
-        return ""
+        return _uid(folder.begin(temporary, _INTRODUCED)) != uid
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
-def _written_before(folder: Folder, stem: str, draft: Draft) -> bytes | None:
-    """The file of that name if it is this checkpoint, b"" if there is none, None if it is another. Where
-    many are taken in one second, to read them all is most of the work: only who may find its own does."""
-    if not draft.tried:
-        return None if folder.has(stem + SUFFIX) or folder.has(f".{stem}{TEMPORARY}") else b""
+def _written_before(folder: Folder, stem: str, uid: str) -> bytes | None:
+    """The file of that name if it is this checkpoint, b"" if there is none, None if it is another. Also who
+    tries for the first time may have been overtaken: by one who thought it dead."""
     try:
+        if (
+            _uid(folder.begin(stem + SUFFIX, _INTRODUCED)) != uid
+        ):  # the others of this second may be hundreds
+            return None
         data = folder.read(stem + SUFFIX, checkpoint.LARGEST)
     except FileNotFoundError:
         return b""
     except (OSError, BadInput):
         return None
-    return data if _uid(data) == draft.uid and not checkpoint.problems(data, stem) else None
+    return data if _uid(data) == uid and not checkpoint.problems(data, stem) else None
 
 
 def _uid(data: bytes) -> str:

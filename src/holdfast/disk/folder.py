@@ -83,6 +83,14 @@ class Folder:
         finally:
             posix.close(fd)
 
+    def begin(self, name: str, size: int) -> bytes:
+        """The first bytes of whatever has this name: to see whether it is worth reading."""
+        fd = posix.open(name, posix.O_RDONLY | posix.O_NONBLOCK | _NO_LINK, dir_fd=self.fd)
+        try:
+            return posix.read(fd, size)
+        finally:
+            posix.close(fd)
+
     def _is_half_published(self, inode: int, links: int) -> bool:
         """Whoever published it was killed before the temporary name was gone: both names are here."""
         own = [name for name in self.names() if name.endswith(TEMPORARY)]

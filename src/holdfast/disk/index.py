@@ -67,7 +67,8 @@ def find(home: Home, uid: str) -> dict | None:
         size = posix.fstat(fd).st_size
         tail = posix.pread(fd, _RECENT, max(0, size - _RECENT))
         named = f'"uid":"{uid}"'.encode()
-        found = [_read(raw) for raw in tail.split(b"\n")[:-1] if named in raw]
+        lines = tail.split(b"\n")[:-1] if named in tail else []
+        found = [_read(raw) for raw in lines if named in raw]
         if found:
             posix.fdatasync(fd)  # whoever wrote it may have been killed before it was
     finally:
