@@ -9,11 +9,13 @@ import pytest
 
 from holdfast import engine, slash
 from holdfast.app import Holdfast
-from holdfast.clock import new_id, now
+from holdfast.clock import new_id, now, rfc3339
 from holdfast.core import checkpoint
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
 from holdfast.disk import checkpoints, marks
+from holdfast.ops.checkpoints import take
+from holdfast.saving import Ground
 from hooks import PACKAGE, PYTHON
 from session import Script, text, use
 
@@ -200,6 +202,38 @@ def test_a_secret_that_was_typed_is_never_written(app: Holdfast, project: Path, 
     assert SECRET not in slash.run(["save"], app)
 
 
+@pytest.mark.parametrize("before", [470, 490, 495])
+def test_a_note_is_redacted_before_it_is_cut(app: Holdfast, project: Path, before: int) -> None:
+    """Half a secret looks like none."""
+    work(app, project)
+    words = "x " * (before // 2) + f"key {SECRET} and more " + "y " * 500
+    for given in ([words], []):
+        typed(app, project, f"/holdfast:save {words}")
+        assert SECRET[:8] not in slash.run(["save", *given], app)
+    for path in saved(project):
+        assert SECRET[:8] not in path.read_text()
+
+
+def test_a_note_too_long_to_be_redacted_is_cut_between_words(app: Holdfast, project: Path) -> None:
+    work(app, project)
+    hidden = f"<private>{'p ' * 8176}</private>"
+    typed(app, project, f"/holdfast:save {hidden} {SECRET}")
+    assert (1 << 14) - len(hidden) in range(6, len(SECRET))  # in the middle of it
+    said = slash.run(["save"], app)
+    assert SECRET[:4] not in said
+    assert "[private]" in said
+
+
+def test_a_note_on_the_command_line_is_redacted_whole(app: Holdfast, project: Path) -> None:
+    work(app, project)
+    hidden = f"<private>{'p ' * 1984}</private>"
+    assert 4000 - len(hidden) in range(6, len(SECRET))
+    take(app, session="s1", note=f"{hidden} {SECRET} {'x ' * 200}")
+    (path,) = saved(project)
+    assert SECRET[:4] not in path.read_text()
+    assert "[private]" in path.read_text()
+
+
 def test_words_of_another_command_or_another_hour_are_not_used(app: Holdfast, project: Path) -> None:
     work(app, project)
     typed(app, project, "/holdfast:load 2026-01-01-000000")
@@ -235,6 +269,15 @@ def test_the_newest_is_offered_but_not_given(app: Holdfast, project: Path, tmp_p
     assert before == "Before it: " + ", ".join(path.stem for path in files[-2:-6:-1])
     assert last == f"Nothing is loaded yet. To load it: /holdfast:load {newest}"
     assert "saved by this session" in load(app)
+
+
+def test_the_age_of_one_is_that_of_its_creation(app: Holdfast, project: Path) -> None:
+    """A uid is never older than the one before it, whatever the clock did meanwhile."""
+    work(app, project)
+    key, hours = checkpoints.seal_key(app.home), 3_600_000
+    made = {"lineage": Ground(str(project)).lineage, "summary": "x", "created": rfc3339(now() - 5 * hours)}
+    foreign(project, key=key, uid=new_id(now() - 2 * hours), **made)
+    assert "2026-01-02-030405 (5 hours ago;" in load(app)
 
 
 def test_a_named_one_is_given_between_marks_nobody_could_know(app: Holdfast, project: Path) -> None:

@@ -45,6 +45,10 @@ _PLANE_14 = range(0xE0000, 0xE1000)
 _SURROGATES = range(0xD800, 0xE000)
 
 
+#: What a shell takes as it is.
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%:,")
+
+
 def one_line(words: str) -> str:
     """All of it on one line, without what cannot be seen."""
     words = words.translate(_INVISIBLE)
@@ -67,3 +71,17 @@ def excerpt(words: str, most: int) -> str:
         return line if len(words) <= 8 * most else f"{line} …".strip()
     cut = line.rfind(" ", most // 2, most)
     return line[: cut if cut > 0 else most] + " …"
+
+
+def quoted(path: str) -> str:
+    """As a shell would have to be given it: people copy what they read."""
+    return path if _PLAIN.issuperset(path) else "'" + path.replace("'", "'\\''") + "'"
+
+
+def ago(milliseconds: int) -> str:
+    minutes = max(0, milliseconds) // 60_000
+    for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
+        if minutes >= size:
+            count = minutes // size
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return "just now"

@@ -90,7 +90,7 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
     if transcript and not state.heard.project:  # no hook has told us where it is; its own lines do
         read(state, transcript, 1 << 20)
     cwd = state.heard.project or state.seen.cwd
-    data = {"transcript_path": transcript, "cwd": cwd, "note": note[:4000]}
+    data = {"transcript_path": transcript, "cwd": cwd, "note": note}
     taken = engine.handle(Event(decide.ASKED, name, now(), data), app).checkpoint
     if not taken:
         saved = sessions.peek(app.home, name)
