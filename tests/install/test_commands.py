@@ -62,6 +62,9 @@ def test_what_somebody_wrote_in_their_place_is_left_alone(machine: Machine) -> N
     done = install(machine.app)
     assert done.left_alone == [str(mine)]
     assert str(mine) in str(done)
+    for again in (install(machine.app), install(machine.app, dry_run=True)):
+        assert not again.changed
+        assert f"left alone, because it is not holdfast's: {mine}" in str(again)
     assert mine.read_text() == "my own command\n"
     uninstall(machine.app)
     assert mine.read_text() == "my own command\n"
@@ -83,3 +86,20 @@ def test_a_trial_run_names_the_files_and_writes_none(machine: Machine) -> None:
     for path in placed(machine).values():
         assert f"new file {path}" in said
         assert not path.exists()
+
+
+def test_a_trial_run_says_which_files_would_be_replaced(machine: Machine) -> None:
+    mine = machine.client / "skills/holdfast/SKILL.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("my own skill\n")
+    install(machine.app)
+    for path in placed(machine).values():
+        if path != mine:  # as an older holdfast has put it there
+            path.write_bytes(commands._labelled(b"---\nof an older one\n---\n"))
+    missing = machine.client / "commands/holdfast/report.md"
+    missing.unlink()
+    said = str(install(machine.app, dry_run=True))
+    assert f"changed file {machine.client}/commands/holdfast/save.md" in said
+    assert f"new file {missing}" in said
+    assert f"left alone, because it is not holdfast's: {mine}" in said
+    assert "undo with" not in said

@@ -37,23 +37,34 @@ class Installed:
     events: list[str]
     statusline: str
     commands: list[str]  # files that were, or would be, written
+    replaced: list[str]  # those of them that were there already
     left_alone: list[str]  # what stands in the place of such a file and is not ours
     backup: str
     diff: str
 
     def __str__(self) -> str:
+        return "\n".join([*self._done(), *self._undo()])
+
+    def _done(self) -> list[str]:
+        alone = [f"left alone, because it is not holdfast's: {path}" for path in self.left_alone]
         if not self.changed:
             what = "nothing would change" if self.dry_run else "nothing to do"
-            return f"{self.settings}: {what}, holdfast is wired"
+            return [f"{self.settings}: {what}, holdfast is wired", *alone]
         if self.dry_run:
-            return "\n".join(filter(None, [self.diff, *[f"new file {path}" for path in self.commands]]))
+            files = [
+                f"{'changed' if path in self.replaced else 'new'} file {path}" for path in self.commands
+            ]
+            return [*filter(None, [self.diff]), *files, *alone]
         lines = [f"wired {len(self.events)} hooks in {self.settings}; statusline: {self.statusline}"]
         if self.commands:
             lines.append("commands: /holdfast:save, /holdfast:load, /holdfast:report, and a skill")
-        lines += [f"left alone, because it is not holdfast's: {path}" for path in self.left_alone]
-        if self.backup:
-            lines.append(f"as it was: {self.backup}")
-        return "\n".join([*lines, "undo with: holdfast uninstall" + _flag(self.scope)])
+        return lines + alone
+
+    def _undo(self) -> list[str]:
+        if self.dry_run or not self.changed:
+            return []
+        before = [f"as it was: {self.backup}"] if self.backup else []
+        return [*before, "undo with: holdfast uninstall" + _flag(self.scope)]
 
 
 @dataclass(frozen=True)
@@ -103,14 +114,16 @@ def install(
         first = next_plan()  # what is wrong with the file shows before anything is touched
         todo = commands.to_write(target.client_folder, launcher)
         foreign = commands.foreign(target.client_folder)
+        replaced = [path for path in todo if os.path.lexists(path)]
         if dry_run:
-            return _installed(first, "", list(todo), foreign, dry_run=True)
+            return _installed(first, "", list(todo), replaced, foreign, dry_run=True)
         with record.locked(app.home):
             done = _settle(app, target, next_plan)
             known = record.of(app.home, target.path)
             todo = commands.to_write(target.client_folder, launcher)
+            replaced = [path for path in todo if os.path.lexists(path)]
             commands.put(todo)
-    return _installed(done, known.backup if known else "", list(todo), foreign, dry_run=False)
+    return _installed(done, known.backup if known else "", list(todo), replaced, foreign, dry_run=False)
 
 
 def uninstall(
@@ -194,7 +207,7 @@ def _launcher() -> Launcher:
 
 
 def _installed(
-    done: Plan, backup: str, written: list[str], foreign: list[str], *, dry_run: bool
+    done: Plan, backup: str, written: list[str], replaced: list[str], foreign: list[str], *, dry_run: bool
 ) -> Installed:
     wiring = done.wiring
     assert wiring  # every plan for install has one
@@ -206,6 +219,7 @@ def _installed(
         events=list(EVENTS),
         statusline=done.outcome,
         commands=written,
+        replaced=replaced,
         left_alone=foreign,
         backup=backup,
         diff=_diff(done, wiring.settings) if dry_run else "",
