@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Tell = Callable[[list], object]
+    Leave = Callable[[], object]
+    Work = Callable[[Tell, Leave], None]
 
 #: A disk that refuses is not asked again on every tool call.
 _AGAIN_MS = 30_000
@@ -121,10 +123,10 @@ def _taken(
 ) -> tuple[dict, bool]:
     """(entry in the index, whether it says what is so now)."""
 
-    def take(tell: "Tell") -> None:
+    def take(tell: "Tell", leave: "Leave" = dict) -> None:
         draft = _draft(state, event, app, reading, transcript)
         digest = sha256_hex(draft.body.encode())
-        checkpoints.take(app.home, draft, lambda entry: tell([entry, entry["sha256"] == digest]))
+        checkpoints.take(app.home, draft, lambda entry: tell([entry, entry["sha256"] == digest]), leave)
 
     told: list = []
     if app.in_hook:
@@ -135,10 +137,11 @@ def _taken(
     return entry, is_new
 
 
-def _by_a_child(work: "Callable[[Tell], None]") -> list:
-    """What `work` tells. A process in a write that does not come back cannot even be killed; so a child
-    is left to it, and who waits for this hook does not wait for the disk. The debt is in the state: if the
-    child is done after all, the next hook finds what it has written."""
+def _by_a_child(work: "Work") -> list:
+    """What `work` tells, until it leaves. A process in a write that does not come back cannot even be
+    killed; so a child is left to it, and who waits for this hook does not wait for the disk. The debt is in
+    the state: if the child is done after all, the next hook finds what it has written. The child is not
+    waited for: it may be tidying up, and this process ends before long."""
     read, write = posix.pipe()
     child = posix.fork()
     if not child:
@@ -151,9 +154,8 @@ def _by_a_child(work: "Callable[[Tell], None]") -> list:
     try:
         while piece := posix.read(read, 1 << 16):
             parts.append(piece)
-        posix.waitpid(child, 0)
     except Late:
-        if not parts:  # else it is taken, and only tidying up takes long
+        if not parts:  # else it is taken
             raise
     finally:
         posix.close(read)
@@ -163,13 +165,13 @@ def _by_a_child(work: "Callable[[Tell], None]") -> list:
     return said
 
 
-def _work_apart(work: "Callable[[Tell], None]", write: int) -> None:
+def _work_apart(work: "Work", write: int) -> None:
     posix.setsid()  # when the client ends its hooks, this is finished
     nothing = posix.open("/dev/null", posix.O_RDWR)
     for fd in (0, 1, 2):
         posix.dup2(nothing, fd)
     try:
-        work(lambda told: posix.write(write, dump(told).encode()))
+        work(lambda told: posix.write(write, dump(told).encode()), lambda: posix.dup2(nothing, write))
     except (OSError, ValueError, HoldfastError) as problem:
         posix.write(write, dump(f"{type(problem).__name__}: {problem}").encode())
     except (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError) as problem:

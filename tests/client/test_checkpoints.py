@@ -531,7 +531,7 @@ def test_without_hooks_the_checks_fail(shared: Path, binary: Path) -> None:
 def test_a_checkpoint_that_is_acknowledged_but_not_written_is_noticed(tmp_path: Path, binary: Path) -> None:
     """take() says that all is well, as one whose bytes never reached the disk would."""
     package = copy_package(tmp_path)
-    lie = "    _afterwards(home, folder, entry, draft.at, key)\n"
+    lie = "    _afterwards(home, folder, entry, key)\n"
     gone = f"        folder.remove(stem + SUFFIX)\n    {lie}"
     edit(package / "disk/checkpoints.py", "    " + lie, gone)
     lied = play("threshold", tmp_path / "played", binary, wired(command(package=package)))

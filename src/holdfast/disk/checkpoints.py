@@ -16,7 +16,7 @@ from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import files, index, trail
 from holdfast.disk.folder import TEMPORARY, Folder
 from holdfast.disk.home import Home, is_safe_name
-from holdfast.errors import BadInput, Damaged, HoldfastError, Late
+from holdfast.errors import BadInput, Damaged, HoldfastError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +49,11 @@ class Draft:
         self.body = body
 
 
-def take(home: Home, draft: Draft, tell: "Callable[[dict], object]" = dict) -> dict:
-    """Write it, durably, and say so in the index. `tell` is given its entry the moment it is taken."""
+def take(
+    home: Home, draft: Draft, tell: "Callable[[dict], object]" = dict, leave: "Callable[[], object]" = dict
+) -> dict:
+    """Write it, durably, and say so in the index. `tell` is given its entry the moment it is taken; `leave`
+    is called when only tidying up is left, for which nobody has to wait."""
     known = index.find(home, draft.uid)
     if known:  # by one that was killed right after it had said so
         tell(known)
@@ -72,22 +75,32 @@ def take(home: Home, draft: Draft, tell: "Callable[[dict], object]" = dict) -> d
         entry = index.entry(checkpoint.parse(data, stem).fields, f"{folder.path}/{stem}{SUFFIX}", kept)
         index.add(home, entry)
         tell(entry)
-        _afterwards(home, folder, entry, draft.at, key)
+        _afterwards(home, folder, entry, key)
+        leave()
+        _tidied(home, folder, entry["iteration"], draft.at)
     return entry
 
 
-def _afterwards(home: Home, folder: Folder, entry: dict, at: int, key: bytes) -> None:
+def _afterwards(home: Home, folder: Folder, entry: dict, key: bytes) -> None:
     """It is taken. What follows is convenience, can be made anew, and must not fail it."""
-    from holdfast.disk import retention
-
     try:
         set_head(home, entry)
         point_latest(folder, entry["id"], entry["uid"], key)
-        turn, rest = divmod(entry["iteration"], _PRUNED_EVERY)
-        if rest == 1:  # it lists the whole folder
-            retention.prune_folder(home, folder, at, _LOOKED_AT, turn)
         index.show(home)
-    except (OSError, BadInput, Late) as problem:
+    except (OSError, BadInput) as problem:
+        trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
+
+
+def _tidied(home: Home, folder: Folder, iteration: int, at: int) -> None:
+    """Now and then what is old goes: the whole folder is listed for it."""
+    turn, rest = divmod(iteration, _PRUNED_EVERY)
+    if rest != 1:
+        return
+    from holdfast.disk import retention
+
+    try:
+        retention.prune_folder(home, folder, at, _LOOKED_AT, turn)
+    except (OSError, BadInput) as problem:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 
 
