@@ -215,6 +215,9 @@ def _draft(
         sections, summary = composer.sections(), composer.summary()
     finally:
         words.close()
+    if words.trouble:
+        whose = {"session": state.session, "agent": state.agent}
+        trail.note(app.home, "degraded.words", **whose, what=words.trouble)
     note = text(event.data, "note") if event.name == decide.ASKED else ""
     if note:
         sections["Goal"].append(f"Note by whoever saved this: {excerpt(redactor.text(note), 500)}")

@@ -46,9 +46,9 @@ def test_a_token_of_every_family_is_found_wherever_it_stands(row):
     prefix, _, chars, least, most, _ = row
     secret = prefix.decode() + body(prefix, chars, max(least, min(most, least + 2)))
     for place in ("{}", "\nx {} y", '\\"a\\": \\"{}\\"', "a\\n{}\\n", "k={}&b", "`{}`", "({}),"):
-        made = Redactor(b"key")
-        assert secret not in made.text(place.format(secret))
-        assert sum(made.found.values()) == 1
+        made = redacted(place.format(secret))
+        assert secret not in made
+        assert made.count("[redacted:") == 1
 
 
 def test_more_than_a_hundred_prefixes_are_known():
@@ -292,9 +292,7 @@ password=[redacted:password:1a2b]
 @pytest.mark.parametrize("line", CLEAN)
 def test_what_is_no_secret_is_left_alone(line):
     for text in (line, f"\n{line}\n", json.dumps(line)):
-        made = Redactor(b"key")
-        assert made.text(text) == text
-        assert made.found == {}
+        assert redacted(text) == text
 
 
 def test_a_text_without_secrets_is_returned_itself():
@@ -320,24 +318,11 @@ def test_a_key_block_is_the_same_secret_however_it_is_written():
     assert len({redacted(form) for form in forms}) == 1
 
 
-def test_without_the_private_module_the_digest_is_the_same(monkeypatch):
-    expected = redacted(GITHUB)
-    monkeypatch.setitem(sys.modules, "_blake2", None)
-    assert redacted(GITHUB) == expected
-
-
-def test_what_was_found_is_counted_by_family():
-    made = Redactor(b"key")
-    made.text(f"{GITHUB} {GITHUB} DB_PASSWORD={PASSWORD}")
-    made.text(f"<private>x</private> {JWT}")
-    assert made.found == {"github": 2, "password": 1, "private": 1, "jwt": 1}
-
-
 def test_an_allowed_secret_is_left_alone_and_only_that():
     made = Redactor(b"key", frozenset([GITHUB, PASSWORD]))
     assert made.text(f"{GITHUB} DB_PASSWORD={PASSWORD}") == f"{GITHUB} DB_PASSWORD={PASSWORD}"
     assert GITHUB + "x" not in made.text(GITHUB + "x")
-    assert made.found == {"github": 1}
+    assert made.text(f"{GITHUB}x").startswith("[redacted:github:")
 
 
 @pytest.mark.parametrize(
@@ -579,4 +564,6 @@ def test_a_hook_that_redacts_loads_nothing_dear():
     """
     command = [os.path.realpath(sys.executable), "-I", "-S", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == [redacted(GITHUB), "_blake2"]
+    said, loaded = done.stdout.split("\n")[:2]
+    assert said == redacted(GITHUB)
+    assert set(loaded.split()) <= {"_blake2", "_sha2", "_sha256"}

@@ -19,6 +19,6 @@ def sha256_hex(data: bytes) -> str:
     return str(sha256(data).hexdigest())
 
 
-def seal(data: bytes, key: bytes) -> str:
-    """What only the holder of `key` can write under `data`."""
-    return str(blake2b(data, key=key[:64], digest_size=16).hexdigest())
+def seal(data: bytes, key: bytes, size: int = 16) -> str:
+    """What only the holder of `key` can write under `data`: so many bytes."""
+    return str(blake2b(data, key=key[:64], digest_size=size).hexdigest())

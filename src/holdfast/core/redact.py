@@ -11,12 +11,11 @@ secret is the same placeholder everywhere. Redacting a redacted text changes not
 """
 
 from holdfast.core import keyed, marked, shaped
+from holdfast.core.digest import seal
 from holdfast.core.judge import HEX, MASK, is_random
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Spans = list[tuple[int, int, str]]
 
 _OPEN, _PRIVATE = b"[redacted:", b"[private]"
@@ -30,13 +29,12 @@ _PADDING = b"\n" * 64
 
 
 class Redactor:
-    """Counts what it finds. `key` decides the digests, `allowed` are secrets to be left alone."""
+    """`key` decides the digests, `allowed` are secrets to be left alone."""
 
-    __slots__ = ("_allowed", "_key", "found")
+    __slots__ = ("_allowed", "_key")
 
     def __init__(self, key: bytes = b"", allowed: "frozenset[str]" = frozenset()) -> None:
-        self.found: dict[str, int] = {}
-        self._key = key[:64]
+        self._key = key
         self._allowed = frozenset(one.encode("utf-8", "surrogatepass") for one in allowed)
 
     def text(self, words: str) -> str:
@@ -59,7 +57,6 @@ class Redactor:
         done = 0
         while begin[0] >= 0:
             pieces += (data[done : begin[0]], _PRIVATE)
-            self.found["private"] = self.found.get("private", 0) + 1
             done = _closing(low, begin[1])
             begin = _tag(low, b"<private", done)
         pieces.append(data[done:])
@@ -78,7 +75,6 @@ class Redactor:
         for start, end, family in spans:
             while end < len(data) and data[end] & 0xC0 == 0x80:  # never cut a character in two
                 end += 1
-            self.found[family] = self.found.get(family, 0) + 1
             pieces += (data[done:start], self._placeholder(family, data[start:end]))
             done = end
         pieces.append(data[done:])
@@ -91,17 +87,7 @@ class Redactor:
         if family == "private-key":  # the same key, however its lines are broken or escaped
             secret = secret.replace(b"\\r", b"").replace(b"\\n", b"")
             secret = secret.translate(None, b"\r\n\t \\\"'+,")
-        digest = blake2b()(secret, key=self._key, digest_size=2)
-        return f"[redacted:{family}:{digest.hexdigest()}]".encode()
-
-
-def blake2b() -> "Callable":
-    """`hashlib` costs a hook too much for one function of it."""
-    try:
-        from _blake2 import blake2b as made
-    except ImportError:
-        from hashlib import blake2b as made
-    return made
+        return f"[redacted:{family}:{seal(secret, self._key, 2)}]".encode()
 
 
 def find(data: bytes) -> "Spans":

@@ -28,11 +28,7 @@ class Folder:
         """`root` may be any path of the user's; below it no link is followed."""
         folder = cls(posix.open(root, _DIRECTORY), root)
         for name in below:
-            try:
-                fd = posix.open(name, _DIRECTORY | posix.O_NOFOLLOW, dir_fd=folder.fd)
-            finally:
-                folder.close()
-            folder = cls(fd, f"{folder.path.rstrip('/')}/{name}")
+            folder = folder._enter(name)
         return folder
 
     @classmethod
@@ -40,16 +36,21 @@ class Folder:
         """As `open`, with (name, mode) of those to be made where they are missing."""
         folder = cls(posix.open(root, _DIRECTORY), root)
         for name, mode in below:
-            try:
+            folder = folder._enter(name, mode)
+        return folder
+
+    def _enter(self, name: str, mode: int = 0) -> "Folder":
+        """One below, in place of this one; made where it is missing if it is given a mode."""
+        try:
+            if mode:
                 try:
-                    posix.mkdir(name, mode, dir_fd=folder.fd)
+                    posix.mkdir(name, mode, dir_fd=self.fd)
                 except FileExistsError:
                     pass
-                fd = posix.open(name, _DIRECTORY | posix.O_NOFOLLOW, dir_fd=folder.fd)
-            finally:
-                folder.close()
-            folder = cls(fd, f"{folder.path.rstrip('/')}/{name}")
-        return folder
+            fd = posix.open(name, _DIRECTORY | posix.O_NOFOLLOW, dir_fd=self.fd)
+        finally:
+            self.close()
+        return Folder(fd, f"{self.path.rstrip('/')}/{name}")
 
     def close(self) -> None:
         posix.close(self.fd)

@@ -156,8 +156,9 @@ def load_all(home: Home) -> Catalogue:
 
 
 def show(home: Home, wait: bool = False) -> None:
-    """Render `index.json`. Nobody waits for anybody: whoever finds another at it leaves, and that one looks
-    again, a few times, after it has let go. Only who is about to remove something waits."""
+    """Render `index.json`. Whoever finds another at it leaves: that one looks, when it has let go, whether
+    there is more to show, up to three times. Who is about to remove something does `wait`: what is gone
+    must not be shown."""
     size = -1
     for _ in range(3):
         if size == _size(home.index):

@@ -12,11 +12,13 @@ _MOST = 3 << 20
 
 
 class Words:
-    """Without a transcript, or when it cannot be read, nobody said anything."""
+    """Without a transcript, or where it cannot be read, nobody said anything. `trouble`: why not, where
+    there is something."""
 
-    __slots__ = ("_fd", "_left", "_read")
+    __slots__ = ("_fd", "_left", "_read", "trouble")
 
     def __init__(self, path: str) -> None:
+        self.trouble = ""
         self._left = _MOST
         self._read: dict[int, list] = {}
         try:
@@ -35,7 +37,12 @@ class Words:
         if self._fd < 0 or not 0 < length <= min(self._left, LONGEST):
             return []
         self._left -= length
-        return records(posix.pread(self._fd, length, offset), Account())
+        try:
+            data = posix.pread(self._fd, length, offset)
+        except OSError as problem:  # a disk that fails in places; the rest is still worth saving
+            self.trouble = f"{type(problem).__name__}: {problem.strerror}"
+            return []
+        return records(data, Account())
 
     def close(self) -> None:
         if self._fd >= 0:
