@@ -71,9 +71,18 @@ def median(costs: list[Cost]) -> Cost:
     return Cost(wall, cpu, rss)
 
 
+_SAY_EVERY_S = 20.0
+_said_at = time.monotonic()
+
+
 def progress(text: str) -> None:
+    """How far it is: on a terminal in place, elsewhere now and then a line."""
+    global _said_at  # noqa: PLW0603
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    elif text and time.monotonic() - _said_at >= _SAY_EVERY_S:
+        _said_at = time.monotonic()
+        print(text, file=sys.stderr, flush=True)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
