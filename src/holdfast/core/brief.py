@@ -1,0 +1,136 @@
+"""The brief: what a summary loses, within an allowance, most of it in the words in which it was said.
+
+First what is known by being looked at (branch, commits, tasks, files, commands), then what was said, in the
+order in which it was said. Lines that begin with `>` are the person's own words.
+"""
+
+from holdfast.core.cues import DONE, ISSUE
+from holdfast.core.facts import ANSWER, USER, Facts
+from holdfast.core.plain import one_line
+from holdfast.core.touched import bare, is_check
+from holdfast.core.units import LONGEST
+from holdfast.core.worth import Item, chosen, known, weighed
+
+PER_TOKEN = 3.5
+_DONE = ("completed", "deleted")
+#: Characters for names of files and for commands, and the share of a small allowance they may have: where
+#: there is room for little, a name says more than a sentence.
+_FILES, _COMMANDS = (240, 1200, 0.73), (260, 400, 0.22)
+_SMALL = 700
+_EDITS, _CHECKS = 4, 8
+
+
+def lines(facts: Facts, tokens: float, tasks: list[tuple[str, str]], errors: list[str]) -> list[str]:
+    """The lines of a brief of at most so many tokens."""
+    room = int(tokens * PER_TOKEN)
+    small = tokens <= _SMALL
+    head = standing(facts, tasks)[: 2 if small else None]
+    head += _listed("Files: ", _files(facts, _share(_FILES, room, small)), ", ")
+    head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
+    room -= sum(len(line) + 1 for line in head)
+    more = known_items(facts, errors)
+    picked = chosen(weighed(facts, more), room, "\n".join(head))
+    return head + [said(item) for item in sorted(picked, key=lambda item: item.order)]
+
+
+def _share(limits: tuple, room: int, small: bool) -> int:
+    usual, most, share = limits
+    return int(min(most, room * share)) if small else usual
+
+
+def said(item: Item) -> str:
+    return f"> {item.text}" if item.kind in (USER, ANSWER) else item.text
+
+
+def standing(facts: Facts, tasks: list[tuple[str, str]]) -> list[str]:
+    """Branch, newest commits, open tasks: one line each."""
+    found = []
+    commits = [said for _, said in facts.touched.commits[-3:]]
+    if facts.branch and facts.branch != "HEAD":
+        found.append(f"Branch {facts.branch}")
+    found += _listed("Commits: ", commits, "; ")
+    going = [subject for status, subject in tasks if status == "in_progress"]
+    waiting = [subject for status, subject in tasks if status not in ("in_progress", *_DONE)]
+    finished = [subject for status, subject in tasks if status == "completed"]
+    found += _listed("In progress: ", going, "; ")
+    found += _listed("To do: ", waiting, "; ")[:3]
+    found += _listed("Done: ", finished[-12:], "; ")[:2]
+    return found
+
+
+def _files(facts: Facts, room: int) -> list[str]:
+    found: dict[str, None] = {}
+    for path in facts.touched.needed(facts.turns):
+        name = short(path)
+        if name in found:
+            continue
+        room -= len(name) + 2
+        if room < 0:
+            break
+        found[name] = None
+    return list(found)
+
+
+def _commands(facts: Facts, room: int) -> list[str]:
+    found: dict[str, None] = {}
+    for command in facts.touched.repeated(facts.turns):
+        shown = command if len(command) <= 48 else command[:44] + " …"
+        if shown in found:
+            continue
+        room -= len(shown) + 3
+        if room < 0:
+            break
+        found[shown] = None
+    return list(found)
+
+
+def short(path: str) -> str:
+    """A file as people name it: with its folder, which tells it from others of its name."""
+    return one_line("/".join(path.split("/")[-2:]))
+
+
+def _listed(head: str, parts: list[str], glue: str) -> list[str]:
+    """On as many lines as it takes; each stands alone."""
+    found: list[str] = []
+    line = ""
+    for part in parts:
+        part = part[: LONGEST - len(head)]
+        if line and len(head) + len(line) + len(glue) + len(part) > LONGEST:
+            found.append(head + line)
+            line = part
+        else:
+            line += (glue if line else "") + part
+    return [*found, head + line] if line else found
+
+
+def known_items(facts: Facts, errors: list[str]) -> list[Item]:
+    touched, found = facts.touched, []
+    for path, (_, edits, _, _, turn, symbols) in touched.files.items():
+        if edits and symbols:
+            names = ", ".join(symbols[::-1])
+            found.append(_item(f"{short(path)} changed: {names}", 0.2, facts, turn, DONE))
+    for turn, path, new in touched.edits[-_EDITS:]:
+        found.append(_item(f"Edited last: {short(path)}: {new}", 0.3, facts, turn, DONE))
+    checks = [command for command in touched.commands if is_check(command)]
+    for command in checks[-_CHECKS:]:
+        _, turn, failed, last = touched.commands[command]
+        ended = "failed" if failed else "ok"
+        worth = 0.4 if failed else -0.1
+        found.append(
+            _item(f"{bare(command)[:120]} → {ended}: {last}", worth, facts, turn, ISSUE if failed else DONE)
+        )
+    for error in errors:
+        found.append(_item(error, 0.4, facts, facts.turns, ISSUE))
+    return found
+
+
+def _item(text: str, worth: float, facts: Facts, turn: int, cls: str) -> Item:
+    faded = 0.25 + 0.75 * 2.718 ** ((turn - facts.turns) / (8 + 0.22 * facts.turns))
+    item = known(one_line(text)[:LONGEST], worth, turn, cls)
+    item.worth += _log(faded)
+    return item
+
+
+def _log(value: float) -> float:
+    """Near enough for a weight between a quarter and one."""
+    return -1.45 * (1 - value) - 0.55 * (1 - value) ** 4

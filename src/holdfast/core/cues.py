@@ -1,0 +1,133 @@
+"""What a unit looks like: its class, what it is about, and what it is worth wherever it was said.
+
+Words alone decide, because no model may be asked. English first; the commonest signs of an instruction, a
+refusal and a failure are known in some more languages, and where none is, form and names still speak.
+"""
+
+INSTRUCTION, DECISION, DEAD_END, ISSUE, NEXT, DONE, VALUE, OTHER = (
+    "instruction",
+    "decision",
+    "deadend",
+    "issue",
+    "next",
+    "done",
+    "value",
+    "other",
+)
+#: Signs of each class: whole phrases, found anywhere in the lower-case text.
+_SIGNS = {
+    INSTRUCTION: (
+        "always|never|don't|do not|must|should|prefer|instead|make sure|only |from now|please|keep "
+        "|avoid|stop |i want|we want|let's|lets |require|remember|rather|no need|not |too much"
+        "|too verbose|be concise|immer|niemals|nicht |bitte|toujours|jamais|siempre|nunca|sempre|всегда"
+        "|никогда|не надо|нужно|必须|不要|总是|始终|请|必ず|しないで|ください|항상|절대"
+    ),
+    DECISION: (
+        "decid|decision|instead of|rather than|because|so that|agreed|approach|i'll use|we'll use|chose"
+        "|option|prefer|design|trade|going with|should be|makes sense|since |recommend|the right|simpl"
+        "|will be|stays|keep |entschied|weil |parce que|porque|потому|решил|因为|决定|なので|決め"
+    ),
+    DEAD_END: (
+        "doesn't work|does not work|didn't work|failed|turned out|turns out|can't|cannot|won't|revert"
+        "|not possible|abandon|root cause|the problem|the issue|actually|unfortunately|wrong|incorrect"
+        "|reject|not viable|no longer|never |bug|mistake|instead|drop|silently|would not|wouldn't|isn't"
+        "|circular|funktioniert nicht|ne marche pas|no funciona|не работает|不行|无法|できない"
+    ),
+    ISSUE: (
+        "error|fail|bug|todo|remain|still|open |unresolved|broken|flaky|missing|blocked|not yet|pending"
+        "|unanswered|question|issue|caveat|limitation|risk|concern|warning|edge case|need|mismatch"
+        "|fehler|erreur|ошибк|错误|失败|エラー|失敗"
+    ),
+    NEXT: (
+        "next|then |need to|will |should|remaining|todo|follow up|follow-up|after |want me to|ready"
+        "|left|to do|would you|shall i|once |als nächstes|ensuite|luego|далее|接下来|次に"
+    ),
+    DONE: (
+        "done|added|implemented|fixed|updated|created|pass|commit|pushed|merged|removed|renamed|now "
+        "|complete|moved|refactor|wrote|changed|replaced|extracted|deleted|verified|filed|successfully"
+        "|erledigt|terminé|hecho|готово|完成|しました"
+    ),
+}
+_TABLE = tuple((name, tuple(signs.split("|"))) for name, signs in _SIGNS.items())
+#: What a unit gains by three signs of a class.
+_GAIN = {INSTRUCTION: 0.2, DECISION: 0.5, DEAD_END: 0.8, ISSUE: 0.3, NEXT: 0.25, DONE: 0.35}
+#: What the person said is an instruction sooner than what the model said.
+_GAIN_TYPED = {**_GAIN, INSTRUCTION: 0.9}
+_FORMS = {"c": -0.8, "r": -0.3, "i": -0.2}
+_ANNOUNCES = ("let me", "now ", "i'll ", "i need to", "looking at", "i can see", "i see", "first")
+_STOP = frozenset(
+    "the a an to of in is it and or for on that this with as be are was by at from not we i you if but so "
+    "can has have will its our your no do does all any when then than into one only which there would "
+    "should could been also just more use using used what how out up now let me see get got they them "
+    "their where while".split()
+)
+_APART = str.maketrans(dict.fromkeys("`'\"()[]{}<>,;:!?*|=+&%$~^⏎→—–“”‘’…•、，。：；（）「」《》", " "))
+_WIDE = 0x2E80
+
+
+def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
+    """(what it is worth by itself, its class)."""
+    lower = unit.lower()
+    gains = _GAIN_TYPED if typed else _GAIN
+    worth, best, most = 0.0, OTHER, 0.0
+    for name, signs in _TABLE:
+        found = sum(sign in lower for sign in signs)
+        if found:
+            gain = gains[name] * (found if found < 3 else 3) / 3
+            worth += gain
+            if gain > most:
+                best, most = name, gain
+    digits = any(map(str.isdigit, unit))
+    worth += 0.3 if digits else 0.0
+    worth += _FORMS.get(form, 0.0)
+    if len(unit) < 60:
+        worth += 0.3 if len(unit) >= 40 else -0.2
+    if lower.endswith(":"):
+        worth -= 0.8
+    if "?" in unit:  # what the model asks waits for an answer; what the person asked got one, mostly
+        worth -= 0.4 if typed else 0.0
+    if " — " in unit or " - " in unit:  # where a reason is given in passing
+        worth += 0.25
+    if not typed and lower.startswith(_ANNOUNCES):
+        worth -= 0.4
+    if best == OTHER and digits:
+        best = VALUE
+    return worth, best
+
+
+def names(unit: str) -> list[str]:
+    """The identifiers, paths, numbers with letters, flags: what a summary gets wrong or drops."""
+    found: dict[str, None] = {}
+    for word in unit.translate(_APART).split():
+        word = word.strip(".-/#\\")
+        if 2 < len(word) < 80 and _is_name(word):
+            found[word.lower()] = None
+    return list(found)
+
+
+def _is_name(word: str) -> bool:
+    if not word.isascii():
+        return False
+    rest = word[1:]
+    if "_" in word or "/" in rest:
+        return True
+    if "." in rest:
+        return not word.replace(".", "").isalpha() or len(word.rpartition(".")[2]) <= 5
+    if word.isdecimal():
+        return len(word) > 2
+    if any(map(str.isdigit, word)):
+        return True
+    return rest != rest.lower() and rest != rest.upper()
+
+
+def topics(unit: str) -> list[str]:
+    """The words it is about; where words are not set apart, every pair of letters stands for one."""
+    found: dict[str, None] = {}
+    for word in unit.lower().translate(_APART).split():
+        word = word.strip(".-/#\\")
+        if not word.isascii() and any(ord(letter) >= _WIDE for letter in word):
+            for at in range(len(word) - 1):
+                found[word[at : at + 2]] = None
+        elif len(word) > 2 and word not in _STOP:
+            found[word] = None
+    return list(found)

@@ -1,0 +1,217 @@
+"""What somebody said, cut into units: whole sentences, list items, rows, of at most 240 characters.
+
+A unit is what a checkpoint or a brief keeps or leaves out, so it has to stand alone: sentences are never
+cut in two where that can be avoided, and short neighbours stay together.
+"""
+
+from holdfast.core.plain import one_line
+
+LONGEST = 240
+#: Neighbouring sentences are kept together up to here: one that explains another is worth little alone.
+_TOGETHER = LONGEST
+_MOST_CODE, _SHORT_ITEM = 4, 120
+_FENCES = ("```", "~~~")
+_ITEM = ("- ", "* ", "+ ", "• ", "– ")
+_ABBREVIATED = ("e.g", "i.e", "etc", " vs", " cf", " no")
+_FULL_STOPS = "。！？｡"
+#: Announces work instead of saying something about it; unless a reason follows.
+_FILLER = (
+    "let me ",
+    "now let me ",
+    "now i'll ",
+    "i'll ",
+    "now i need to",
+    "let's ",
+    "i need to ",
+    "now i can",
+    "first, let me",
+    "ok, let me",
+    "okay, let me",
+    "i'm going to",
+    "now let's",
+    "next, let me",
+    "next i'll ",
+)
+_REASONED = (
+    " because ",
+    "instead",
+    " rather ",
+    " so that ",
+    " since ",
+    "n't ",
+    "cannot",
+    " not ",
+    "avoid",
+    "fail",
+    "error",
+)
+_LEADS = (
+    "perfect! great! good! good. excellent! yes! yes, ok. ok, okay, right. confirmed. interesting. "
+    "so now also actually actually, good|question. good|question! great|question! good|point. good|point! "
+    "good|catch! good|catch. you're|right. you're|right! you're|absolutely|right! you're|absolutely|right. "
+    "got|it. absolutely|right! sure. sure! alright, alright. done. fixed."
+)
+_OPENINGS = tuple(lead.replace("|", " ") + " " for lead in _LEADS.split())
+
+
+def units(words: str, typed: bool = False) -> list[tuple[str, str]]:
+    """(unit, form) in order; a form is p(rose), i(tem), r(ow of a table) or c(ode). What a person typed
+    is taken as it stands: nothing of it is filler."""
+    if typed:
+        return [(unit, "p") for unit in _typed(words)]
+    cutter = _Cutter()
+    for line in words.replace("**", "").split("\n"):
+        cutter.take(line.strip())
+    return cutter.finish()
+
+
+def _typed(words: str) -> "list[str]":
+    found = []
+    for paragraph in words.split("\n\n"):
+        parts = [part for line in paragraph.split("\n") for part in _sentences(one_line(line))]
+        found += [unit for unit in _together(parts) if _says(unit)]
+    return found
+
+
+class _Cutter:
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self.prose: list[str] = []
+        self.items: list[str] = []
+        self.code: list[str] | None = None
+
+    def take(self, line: str) -> None:
+        if line.startswith(_FENCES):
+            self._end()
+            self.code = [] if self.code is None else None
+        elif self.code is not None:
+            self.code.append(one_line(line))
+        elif not line or line[0] == "#":
+            self._end()
+        elif line[0] == "|":
+            self._end()
+            cells = [one_line(cell) for cell in line.strip("|").split("|")]
+            if any(cell.strip("-: ") for cell in cells):
+                self._add([" | ".join(cells)], "r")
+        elif _item(line):
+            if self.prose:
+                self._end()
+            self.items.append(one_line(_item(line)))
+        else:
+            if self.items:
+                self._end()
+            self.prose.append(line)
+            if len(line) < 60 and line[-1] in ".:;!?":
+                self._end()
+
+    def finish(self) -> list[tuple[str, str]]:
+        self._end()
+        return self.found
+
+    def _end(self) -> None:
+        if self.code:
+            lines = [line for line in self.code if line]
+            self._add(lines, "c", " ⏎ ", _MOST_CODE)
+            self.code = []
+        self._end_list()
+        if self.prose:
+            sentences = _sentences(one_line(" ".join(self.prose)))
+            self.prose.clear()
+            self._add([one for one in sentences if not _is_filler(one)], "p")
+
+    def _end_list(self) -> None:
+        """Short items of one list stay together: alone they say little."""
+        run: list[str] = []
+        for item in [*self.items, ""]:
+            if item and len(item) < _SHORT_ITEM:
+                run.append(item)
+                continue
+            self._add(run, "i", "; ")
+            self._add(_sentences(item), "i")
+            run = []
+        self.items.clear()
+
+    def _add(self, parts: list[str], form: str, glue: str = " ", most: int = 1 << 30) -> None:
+        for unit in _together(parts, glue)[:most]:
+            said = _without_opening(_plain(unit))
+            if _says(said):
+                self.found.append((said, form))
+
+
+def _item(line: str) -> str:
+    if line.startswith(_ITEM):
+        return line[2:]
+    number, _, rest = line.partition(" ")
+    return line if rest and len(number) < 4 and number[-1] in ".)" and number[:-1].isdecimal() else ""
+
+
+def _sentences(line: str) -> list[str]:
+    found, start, at = [], 0, 0
+    while True:
+        ends = [end for mark in (". ", "! ", "? ") if (end := line.find(mark, at)) >= 0]
+        if not ends:
+            break
+        at = min(ends) + 1
+        if at - start > 20 and not (line[at - 1] == "." and line[max(0, at - 4) : at - 1] in _ABBREVIATED):
+            found.append(line[start:at])
+            start = at
+    found.append(line[start:])
+    if not line.isascii():
+        found = [part for sentence in found for part in _fully_stopped(sentence)]
+    return [one for sentence in found if (one := sentence.strip())]
+
+
+def _fully_stopped(sentence: str) -> list[str]:
+    for mark in _FULL_STOPS:
+        sentence = sentence.replace(mark, mark + "\n")
+    return sentence.split("\n")
+
+
+def _together(parts: list[str], glue: str = " ") -> list[str]:
+    found: list[str] = []
+    held = ""
+    for part in parts:
+        while len(part) > LONGEST:
+            cut = max(part.rfind(mark, 100, LONGEST - 1) for mark in (", ", "; ", " – ", " — "))
+            if cut < 0:
+                cut = part.rfind(" ", 100, LONGEST - 1)
+            cut = cut if cut > 0 else LONGEST - 2
+            found += [held, part[: cut + 1].strip()]
+            held, part = "", part[cut + 1 :].strip()
+        if held and len(held) + len(glue) + len(part) <= _TOGETHER:
+            held += glue + part
+        else:
+            found.append(held)
+            held = part
+    return [unit for unit in [*found, held] if unit]
+
+
+def _is_filler(sentence: str) -> bool:
+    said = sentence.lower()
+    return len(said) < 140 and said.startswith(_FILLER) and not any(word in said for word in _REASONED)
+
+
+def _without_opening(unit: str) -> str:
+    """Without what a model says before it says something."""
+    while True:
+        lower = unit[:40].lower()
+        opening = next((one for one in _OPENINGS if lower.startswith(one)), "")
+        if not opening or len(unit) - len(opening) < 25:
+            return unit
+        unit = unit[len(opening) :]
+
+
+def _plain(unit: str) -> str:
+    """Without the marks of Markdown: they cost room and say nothing. Of a link its text stays."""
+    unit = unit.replace("`", "")
+    while (middle := unit.find("](")) >= 0:
+        start, end = unit.rfind("[", 0, middle), unit.find(")", middle)
+        if start < 0 or end < 0:
+            break
+        unit = unit[:start] + unit[start + 1 : middle] + unit[end + 1 :]
+    return unit.strip()
+
+
+def _says(unit: str) -> bool:
+    letters = sum(map(str.isalnum, unit[:64]))
+    return letters > 5 or not unit.isascii() or unit.lower() in ("yes", "no", "go", "ok", "stop")

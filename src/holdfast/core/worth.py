@@ -1,0 +1,192 @@
+"""Which facts go into a text of so many characters: what they are worth, and what they repeat.
+
+Worth grows with who said it, how lately, what its words show, and how many other sayings share its names;
+it is divided by the root of its length, and shrinks with what has been chosen already. The weights are
+judgement, checked against labelled compactions (`bench/survive.py`), not fitted to them: with so few
+cases a fit only learns the cases.
+"""
+
+from holdfast.core.cues import OTHER, names, topics
+from holdfast.core.facts import (
+    AGENT,
+    ANSWER,
+    COMMIT,
+    PLAN,
+    REFUSED,
+    SAID_LAST,
+    SAID_MID,
+    SUMMARY,
+    USER,
+    Facts,
+)
+
+#: What is known otherwise than by being said: files, tasks, how commands ended.
+KNOWN = 9
+_KINDS = {
+    USER: 0.8,
+    ANSWER: 0.8,
+    SAID_MID: 0.1,
+    SAID_LAST: 0.4,
+    PLAN: -0.2,
+    SUMMARY: 0.1,
+    AGENT: -1.2,
+    COMMIT: 0.1,
+    REFUSED: 0.2,
+    KNOWN: 0.0,
+}
+_FIRST, _CURRENT, _LONG = 0.5, 0.7, -0.7
+_NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.5, 0.7, 0.5, 0.4, -0.3
+#: How long a saying takes to fade, in turns and as a share of the session; and what of it stays.
+_FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 8.0, 0.22, 0.16, 0.45
+_REPEATS, _ROOT, _OVERHEAD = 0.6, 0.5, 12
+#: So many of the best are looked at; what is beyond them never gets a place.
+_LOOKED_AT = 500
+
+
+class Item:
+    """A unit that may be chosen. `order` is its place among all, oldest first."""
+
+    __slots__ = ("cls", "cost", "entry", "kind", "names", "order", "text", "topics", "turn", "worth")
+
+    def __init__(
+        self,
+        text: str,
+        kind: int,
+        turn: int,
+        cls: str = OTHER,
+        entry: str = "",
+        worth: float = 0.0,
+        named: tuple | list = (),
+        about: tuple | list = (),
+        order: int = 0,
+    ) -> None:
+        self.text = text
+        self.cost = 1  # characters it takes beside its own: the end of its line, where it was said
+        self.kind = kind
+        self.turn = turn
+        self.cls = cls
+        self.entry = entry
+        self.worth = worth
+        self.names = named
+        self.topics = about
+        self.order = order
+
+
+def known(text: str, worth: float, turn: int, cls: str) -> Item:
+    return Item(text, KNOWN, turn, cls, "", worth, names(text), topics(text))
+
+
+def weighed(facts: Facts, more: list[Item] = ()) -> list[Item]:  # type: ignore[assignment]
+    """Every unit with its worth as things stand now, oldest first; and what else is known."""
+    sayings = {saying[5]: saying for saying in facts.sayings}
+    rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
+    shared, spread, asked, late = _spread(facts, rows)
+    fade = _FADE_TURNS + _FADE_SHARE * facts.turns
+    lengths: dict[int, int] = {}
+    for row in facts.units:
+        lengths[row[0]] = lengths.get(row[0], 0) + 1
+    found = []
+    for order, (saying, row, named, about) in enumerate(rows):
+        kind, _, turn, prompt, entry, number = saying
+        typed = kind in (USER, ANSWER)
+        central = sum(shared[name] for name in named)
+        every = named + about
+        among = len(every) or 1
+        log = row[3] + _KINDS[kind]
+        log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(central, 8.0) / 8
+        log += _ASKED * sum(word in asked for word in every) / among
+        log += _COMMON * sum(spread[word] for word in every) / among / 3
+        log += _ALIVE * sum(name in late for name in named) / len(named) if named else 0.0
+        if prompt == facts.prompts:
+            log += _CURRENT
+        if kind == USER and prompt == 1:
+            log += _FIRST
+        if kind == USER and lengths[number] > 8:
+            log += _LONG
+        stays = _TYPED_STAYS if typed else _STAYS
+        worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
+        found.append(Item(row[1], kind, turn, row[4], entry, worth, named, about, order))
+    for item in more:
+        item.order = len(found)
+        item.worth = 2.718**item.worth
+        found.append(item)
+    return found
+
+
+def _spread(facts: Facts, rows: list) -> tuple[dict, dict, set, set]:
+    """How many sayings share a name and a word (as a logarithm), what the person spoke of, and what was
+    spoken of lately."""
+    by_saying: dict[int, set] = {}
+    asked: set = set()
+    late: set = set()
+    since = facts.turns - max(8, facts.turns * 0.15)
+    counts: dict[str, int] = {}
+    for saying, _, named, about in rows:
+        words = by_saying.setdefault(saying[5], set())
+        for word in named + about:
+            if word not in words:
+                words.add(word)
+                counts[word] = counts.get(word, 0) + 1
+        if saying[0] == USER:
+            asked.update(named, about)
+        if saying[2] >= since:
+            late.update(named, about)
+    logs = [0.0, 0.0, *(_log(count) for count in range(2, 13))]
+    spread = {word: _log(count) if count < 13 else 2.565 for word, count in counts.items()}
+    shared = {word: logs[min(count, 12)] for word, count in counts.items()}
+    return shared, spread, asked, late
+
+
+def _log(count: int) -> float:
+    """Of 1 + count: near enough, and without an import."""
+    return (
+        (count + 1).bit_length() * 0.693
+        - 0.693
+        + ((count + 1) / (1 << ((count + 1).bit_length() - 1)) - 1) * 0.66
+    )
+
+
+def chosen(items: list[Item], room: int, taken: str = "") -> list[Item]:
+    """The best that fit into `room` characters, one line each, most valuable first. `taken` is what
+    stands there already: who repeats it is worth less."""
+    covered = set(names(taken)) | set(topics(taken))
+    costs = {id(item): (len(item.text) + item.cost + _OVERHEAD) ** _ROOT for item in items}
+    best = sorted(items, key=lambda item: item.worth / costs[id(item)], reverse=True)[:_LOOKED_AT]
+    queue = [(item.worth / costs[id(item)], item) for item in best]
+    picked: list[Item] = []
+    while queue and room > 30:
+        # The queue is sorted by what each was worth when last looked at, and worth only shrinks.
+        _, item = queue.pop(0)
+        if len(item.text) + item.cost > room:
+            continue
+        repeats, is_new = _repeats(item, covered)
+        if not is_new:
+            continue
+        value = item.worth * (1 - _REPEATS * repeats) / costs[id(item)]
+        if queue and value < queue[0][0]:
+            _insert(queue, value, item)
+            continue
+        picked.append(item)
+        room -= len(item.text) + item.cost
+        covered.update(item.names, item.topics)
+    return picked
+
+
+def _repeats(item: Item, covered: set) -> tuple[float, bool]:
+    """(how much of it has been said, whether there is anything new in it)."""
+    about = sum(word in covered for word in item.topics) / len(item.topics) if item.topics else 0.0
+    if not item.names:
+        return about, about <= 0.95
+    named = sum(name in covered for name in item.names) / len(item.names)
+    return (about + named) / 2, about <= 0.95 or named < 1.0
+
+
+def _insert(queue: list, value: float, item: Item) -> None:
+    low, high = 0, len(queue)
+    while low < high:
+        middle = (low + high) // 2
+        if queue[middle][0] > value:
+            low = middle + 1
+        else:
+            high = middle
+    queue.insert(low, (value, item))
