@@ -161,8 +161,23 @@ def run_hook(
 
 
 def run_silently(payload: bytes | dict, home: Path, **more: object) -> None:
+    """Without a word to the person. What is printed is for the model, in the form the client takes."""
     result = run_hook(payload, home, **more)
-    assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
+    assert (result.returncode, result.stderr) == (0, b"")
+    name = payload.get("hook_event_name") if type(payload) is dict else ""
+    check_said(name, result.stdout.decode())
+
+
+def check_said(name: object, said: str) -> None:
+    """JSON would be pasted into the summariser's prompt; plain text elsewhere would be shown to people."""
+    assert len(said) <= 10_000
+    if name == "PreCompact":
+        assert not said or said.startswith("COMPACTION PRESERVATION INSTRUCTIONS")
+    elif said:
+        assert name in ("SessionStart", "UserPromptSubmit", "PostToolBatch")
+        spoken = json.loads(said)["hookSpecificOutput"]
+        assert spoken["hookEventName"] == name
+        assert spoken["additionalContext"]
 
 
 def start_hook(payload: bytes | dict, home: Path, package: Path = PACKAGE) -> subprocess.Popen:

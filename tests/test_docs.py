@@ -123,7 +123,12 @@ def test_every_key_that_is_written_is_described(home: Path) -> None:
 def test_every_event_of_the_trail_is_described(home: Path) -> None:
     page = FORMATS.partition("## events.jsonl")[2]
     notes = [json.loads(line) for line in (home / "events.jsonl").read_text().splitlines()]
-    assert {note["event"] for note in notes} == {"checkpoint.taken", "degraded.hook", "degraded.state"}
+    assert {note["event"] for note in notes} == {
+        "checkpoint.taken",
+        "degraded.hook",
+        "degraded.state",
+        "injection.brief",
+    }
     for note in notes:
         assert f"`{note['event']}`" in page
         assert all(f"`{key}`" in page for key in note)

@@ -38,10 +38,17 @@ _LAST_CHANCES = ("PreCompact", "SubagentStop")
 #: The newest lines reach the file up to a tenth of a second after the hook.
 _SETTLE_S, _SETTLE_STEP_S, _SETTLE_MOST = 0.25, 0.02, (2 << 20, 0.1)
 _SETTLED = 4
+#: When something may have to be said into the session, and when what a summary lost can be put back.
+_SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
+_ADDS = ("UserPromptSubmit", "PostToolBatch")
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.material import Material
 
 
 class Reply:
-    """What the client is sent (hooks: nothing, so far), what was measured, and the checkpoint that was
+    """What the client is sent, what was measured, and the checkpoint that was
     taken, as it stands in the index."""
 
     __slots__ = ("checkpoint", "reading", "stdout")
@@ -76,13 +83,35 @@ def handle(event: Event, app: Holdfast) -> Reply:
             _note_green(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
-        taken = _save(state, event, app, reading)
+        once = _Once(state, event, app)
+        taken = _save(state, event, app, reading, once)
+        answer = _answer(event, app, state, reading, once)
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
-    return Reply(reading, _answer(event, app, state, reading), taken)
+    return Reply(reading, answer, taken)
 
 
-def _save(state: State, event: Event, app: Holdfast, reading: Reading) -> dict:
+class _Once:
+    """What is read and redacted for a checkpoint serves the brief as well, and is made for neither when
+    neither is wanted."""
+
+    __slots__ = ("_app", "_event", "_made", "_state")
+
+    def __init__(self, state: State, event: Event, app: Holdfast) -> None:
+        self._state, self._event, self._app = state, event, app
+        self._made: Material | None = None
+
+    def __call__(self) -> "Material":
+        if self._made is None:
+            from holdfast.material import Material  # most hooks have nothing to save or say
+
+            event = self._event
+            transcript = _transcript(event) or ("" if event.agent else self._state.heard.transcript)
+            self._made = Material(self._state, event, self._app, transcript)
+        return self._made
+
+
+def _save(state: State, event: Event, app: Holdfast, reading: Reading, once: _Once) -> dict:
     """The state, and the checkpoint that is due or still owed. What is owed is on disk before it is paid:
     who is killed over it leaves the debt to the next."""
     why = due(state, event, reading.fill)
@@ -98,8 +127,7 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading) -> dict:
         return {}
     saving.count(state, event)  # before it is made: one that is never finished counts, too
     sessions.save(app.home, state)
-    transcript = _transcript(event) or ("" if event.agent else state.heard.transcript)
-    return saving.pay(state, event, app, reading, transcript)
+    return saving.pay(state, event, app, reading, once)
 
 
 def _pay_for_agents(event: Event, app: Holdfast) -> None:
@@ -112,7 +140,11 @@ def _pay_for_agents(event: Event, app: Holdfast) -> None:
             return
 
 
-def _answer(event: Event, app: Holdfast, state: State, reading: Reading) -> str:
+def _answer(event: Event, app: Holdfast, state: State, reading: Reading, once: _Once) -> str:
+    if event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS):
+        from holdfast import restoring  # only a compaction and a beginning are spoken at
+
+        return restoring.say(event, state, app, once)
     if event.name != STATUSLINE:
         return ""
     from holdfast import statusline  # no hook needs it

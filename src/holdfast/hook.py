@@ -51,7 +51,9 @@ def main() -> None:
         if event.name == STATUSLINE:
             posix.write(1, _statusline(app, event).encode())
         elif not _stands_down(app, event):
-            engine.handle(event, app)
+            said = engine.handle(event, app).stdout
+            if said:
+                posix.write(1, said.encode("utf-8", "replace"))
             if text(event.data, "prompt").startswith(_SLASH):
                 from holdfast import slash
 

@@ -5,13 +5,13 @@ What an earlier session has written stands between two markers that nobody could
 
 import posix
 
-from holdfast import saving
 from holdfast.app import Holdfast
 from holdfast.clock import at, now
-from holdfast.core import checkpoint
 from holdfast.core.plain import ago, excerpt, one_line, quoted
-from holdfast.disk import checkpoints, index, marks
+from holdfast.disk import checkpoints, index
+from holdfast.disk.kept import Kept, look
 from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.material import Ground
 
 #: The client shows the model a preview of anything that has more than 30,000 characters.
 _LONGEST_TEXT = 24_000
@@ -19,45 +19,9 @@ _LONGEST_TEXT = 24_000
 _OLDER, _STRANGERS, _TRIED = 4, 5, 20
 
 
-class Kept:
-    """A checkpoint's bytes, judged. Of what does not verify, or is not ours, nothing is ever repeated:
-    whoever wrote it may be speaking to the model."""
-
-    __slots__ = ("fields", "is_trusted", "is_verified", "sections")
-
-    def __init__(self, app: Holdfast, data: bytes, stem: str) -> None:
-        self.fields: dict = {}
-        self.sections: dict[str, list[str]] = {}
-        self.is_verified = not checkpoint.problems(data, stem)
-        self.is_trusted = self.is_verified and marks.trust(app.home, data) != "foreign"
-        if self.is_verified:
-            made = checkpoint.parse(data, stem)
-            self.fields, self.sections = made.fields, made.sections
-
-    def refusal(self, path: str) -> str:
-        """Why it cannot be given to a session."""
-        named = quoted(path)
-        if not self.is_verified:
-            return f"{named} is damaged or was changed, and is not used: holdfast verify {named}"
-        return (
-            f"{named} was not written by this user's holdfast, so what it says is not shown. Who knows "
-            f"where it comes from can look at it, and then: holdfast checkpoint approve {named}"
-        )
-
-
-def look(app: Holdfast, path: str) -> Kept:
-    place, _, file = path.rpartition("/")
-    try:
-        with checkpoints.open_folder(place) as folder:
-            data = folder.read(file, checkpoint.LARGEST)
-    except FileNotFoundError:
-        raise NotFound(f"{path} is gone; `holdfast checkpoint check` says what else is amiss") from None
-    return Kept(app, data, file.removesuffix(checkpoints.SUFFIX))
-
-
 def load(app: Holdfast, session: str, project: str, name: str) -> str:
     """The checkpoint that is meant by `name`, to be read; without one, what there is."""
-    ground = saving.Ground(project)
+    ground = Ground(project)
     entries = list(index.load_all(app.home).entries.values())
     here = _files_here(ground.project)
     if name:
@@ -75,9 +39,7 @@ def _files_here(project: str) -> dict[str, str]:
         return {}
 
 
-def _offer(
-    app: Holdfast, session: str, ground: saving.Ground, entries: list[dict], here: dict[str, str]
-) -> str:
+def _offer(app: Holdfast, session: str, ground: Ground, entries: list[dict], here: dict[str, str]) -> str:
     """The newest of this lineage that can be loaded, the names of those before it, and what is amiss."""
     mine = {entry["uid"]: entry["path"] for entry in entries if entry["lineage"] == ground.lineage}
     listed = {entry["path"] for entry in entries}
@@ -102,7 +64,7 @@ def _offer(
 def _judged(app: Holdfast, path: str) -> tuple[Kept | None, str]:
     """(it, "") or (perhaps it, why it cannot be loaded)."""
     try:
-        kept = look(app, path)
+        kept = look(app.home, path)
     except (OSError, HoldfastError) as problem:
         return None, f"{quoted(path)} cannot be read: {problem}"
     return kept, "" if kept.is_trusted else kept.refusal(path)
@@ -127,8 +89,8 @@ def _named(fields: dict) -> str:
     return f"{fields['id']} ({age}; {fields['trigger']}: {fields['reason']})"
 
 
-def _give(app: Holdfast, ground: saving.Ground, path: str) -> str:
-    kept = look(app, path)
+def _give(app: Holdfast, ground: Ground, path: str) -> str:
+    kept = look(app.home, path)
     if not kept.is_trusted:
         return one_line(kept.refusal(path))
     other = ""
@@ -148,7 +110,7 @@ def _give(app: Holdfast, ground: saving.Ground, path: str) -> str:
     )
 
 
-def _path(ground: saving.Ground, entries: list[dict], here: dict[str, str], name: str) -> str:
+def _path(ground: Ground, entries: list[dict], here: dict[str, str], name: str) -> str:
     """Where the checkpoint is that is meant by a name or uid: of this lineage, else of this project, else
     of another, if that is the only one."""
     if not checkpoints.is_stem(name) and not (len(name) == 26 and name.isalnum()):

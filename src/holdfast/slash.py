@@ -22,6 +22,7 @@ from holdfast.core.plain import ago, excerpt, one_line, quoted
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
 from holdfast.disk import checkpoints, client, files, sessions, trail
+from holdfast.disk.kept import look
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
 
 #: As a person types it.
@@ -111,7 +112,7 @@ def _save(app: Holdfast, session: str, note: str) -> str:
         why = text(owing.heard.owed, "what") if owing else ""
         why = why or "see `holdfast status`"
         raise HoldfastError(f"nothing was saved ({why}); it is owed, and the next hook tries again")
-    kept = loading.look(app, taken["path"])
+    kept = look(app.home, taken["path"])
     if not kept.is_trusted:
         raise Damaged(f"{taken['path']} was written and reads differently; is the disk failing?")
     where = "" if taken["kept"] == "project" else " (in holdfast's home: the project cannot be written)"

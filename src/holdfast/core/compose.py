@@ -23,7 +23,7 @@ _DONE = ("completed", "deleted")
 #: How much of one text is looked at: what an item shows is far from where this cuts.
 _LOOKED_AT = 1 << 16
 _SEPARATORS = str.maketrans("'\"`;|&()<>={},", " " * 14)
-_PLAN_LINES, _PLAN_CHARACTERS = 80, 6000
+_PLAN_LINES, _PLAN_CHARACTERS = 40, 2400
 _NOT_KEPT = "the content of key files is never kept"
 _ENDED = {NO_STATUS: "failed without a status", NO_RESULT: "cut short, nobody knows how it ended"}
 _HANDED_BACK = "The report follows:\n"
@@ -87,7 +87,7 @@ class Composer:
 
     def changed(self) -> list[str]:
         items = []
-        for view, row in reversed(self._newest("edits", 30)):  # newest first: what may be read has a bound
+        for view, row in reversed(self._newest("edits", 20)):  # newest first: what may be read has a bound
             use = self._use(row[1:3], row[0])
             path = _path(use)
             if path:
@@ -98,7 +98,7 @@ class Composer:
     def why(self) -> list[str]:
         """What was said, or asked, last before the files were changed."""
         reasons: dict[tuple, list[str]] = {}
-        for view, row in self._newest("edits", 30):
+        for view, row in self._newest("edits", 20):
             before = [place for place in view.said if place[0] <= row[1]][-1:]
             asked = [place[1:3] for place in view.prompts if place[1] <= row[1]][-1:]
             place = max(before + asked, default=[0, 0])
@@ -107,11 +107,11 @@ class Composer:
                 files = reasons.setdefault((view, *place), [])
                 files.append(self._short(path))
         items = []
-        for (view, *place), files in list(reasons.items())[-8:]:
+        for (view, *place), files in list(reasons.items())[-4:]:
             words = self._said(place) or self._prompt([0, *place])
             if words:
                 names = ", ".join(dict.fromkeys(files))
-                items.append(f"{excerpt(words, 300)} [{excerpt(names, 120)}]{self._where(view, place)}")
+                items.append(f"{excerpt(words, 240)} [{excerpt(names, 120)}]{self._where(view, place)}")
         return items
 
     def issues(self) -> list[str]:
@@ -130,12 +130,19 @@ class Composer:
             )
         if state.heard.trouble:
             items.append(f"holdfast is degraded: {excerpt(self.redact(state.heard.trouble), 200)}")
-        errors = []
+        return items + [f"{error}{where}" for error, where in self._errors()[-12:]]
+
+    def errors(self) -> list[str]:
+        """What failed and was not seen to succeed since, newest last."""
+        return [error for error, _ in self._errors()[-8:]]
+
+    def _errors(self) -> list[tuple[str, str]]:
+        found = []
         for view, row in self._newest("errors", 24):
             if not row[3]:
                 failed, given = self._what(view, row[0])
-                errors.append(f"{failed}: {self._error(row[1:3], given)}{self._where(view, row[1:3])}")
-        return items + errors[-12:]
+                found.append((f"{failed}: {self._error(row[1:3], given)}", self._where(view, row[1:3])))
+        return found
 
     def refused(self) -> list[str]:
         items = []
@@ -156,12 +163,17 @@ class Composer:
             quoted = "\n".join(f"> {one_line(line)}".rstrip() for line in lines).rstrip(">\n ")
             if words:
                 items.append(f"Plan{self._where(view, row)}:\n{quoted}")
-        items += [f"Task {name} ({status}): {subject}" for name, status, subject in self._tasks()]
-        return items + [f"To do ({status}): {subject}" for status, subject in self._todos()]
+        items += [f"Task {name} ({status}): {said}{where}" for name, status, said, where in self._tasks()]
+        return items + [f"To do ({status}): {said}{where}" for status, said, where in self._todos()]
+
+    def steps(self) -> list[tuple[str, str]]:
+        """(status, subject) of every task and to-do."""
+        tasks = [(status, subject) for _, status, subject, _ in self._tasks()]
+        return tasks + [(status, subject) for status, subject, _ in self._todos()]
 
     def next_steps(self) -> list[str]:
-        steps = [(status, subject) for _, status, subject in self._tasks()] + self._todos()
-        items = [f"[{'x' if status in _DONE else ' '}] {subject}" for status, subject in steps]
+        steps = [task[1:] for task in self._tasks()] + self._todos()
+        items = [f"[{'x' if status in _DONE else ' '}] {said}{where}" for status, said, where in steps]
         for view, row in self._newest("said", 1):
             words = self._said(row)
             if words:
@@ -174,7 +186,7 @@ class Composer:
         for view, row in self._newest("commands", 32):
             last.pop(row[0], None)  # of the same command only the last run
             last[row[0]] = view, row
-        for view, row in list(last.values())[-16:]:
+        for view, row in list(last.values())[-10:]:
             command = text(self._use(row[1:3], row[0]), "command")
             if command:
                 ended = _ENDED.get(row[5]) or f"exit {row[5]}"
@@ -300,8 +312,8 @@ class Composer:
         shown = _first_difference(self.redact(old[:_LOOKED_AT]), self.redact(new[:_LOOKED_AT]))
         return f"`{excerpt(shown, 120)}` ({counted})" if shown else f"changed ({counted})"
 
-    def _tasks(self) -> list[tuple[str, str, str]]:
-        """(id, status, subject), from the transcript, the hooks and the client's own files."""
+    def _tasks(self) -> list[tuple[str, str, str, str]]:
+        """(id, status, subject, where), from the transcript, the hooks and the client's own files."""
         found: dict[str, list[str]] = {}
         for view in self.views:
             for name, (status, *place) in view.tasks.items():
@@ -315,17 +327,18 @@ class Composer:
             (
                 excerpt(name, 64),
                 excerpt(status, 32),
-                (excerpt(self.redact(said), 200) or "(no subject)") + where,
+                excerpt(self.redact(said), 200) or "(no subject)",
+                where,
             )
             for name, (status, said, where) in found.items()
         ]
 
-    def _todos(self) -> list[tuple[str, str]]:
+    def _todos(self) -> list[tuple[str, str, str]]:
         place = self.state.seen.todos[:2]
         todos = self._use(place, tool="TodoWrite").get("todos") if place else None
         where = self._where(self.state.seen, place) if place else ""
         return [
-            (excerpt(text(todo, "status"), 32), excerpt(self.redact(text(todo, "content")), 200) + where)
+            (excerpt(text(todo, "status"), 32), excerpt(self.redact(text(todo, "content")), 200), where)
             for todo in (todos if type(todos) is list else ())
             if type(todo) is dict and todo.get("content")
         ][:32]

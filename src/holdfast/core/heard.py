@@ -20,7 +20,7 @@ _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
-    "ended trouble project events tools tasks pending client active saved owed green"
+    "ended trouble project events tools tasks pending client active saved owed green injected lost"
 ).split()
 #: The client's statusline is no hook, but tells us as much as one.
 STATUSLINE = "StatusLine"
@@ -39,6 +39,7 @@ class Heard:
     window = 0  # as the statusline reported it, for the model `window_of`
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
+    lost = 0  # whether a summary lost something that is still to be said
     active = 0  # milliseconds of work since the last checkpoint
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
@@ -55,6 +56,7 @@ class Heard:
         self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]
         self.client: dict = {}  # the client's own settings when the session began
         self.saved: dict = {}  # the last checkpoint, and what had been done by then
+        self.injected: list = []  # how often something was said into the session; tokens in all
         self.owed: dict = {}  # a checkpoint that is due and not taken yet
         self.green: list = []  # the commit on which tests last passed, and when
 

@@ -71,7 +71,7 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
     for _ in range(_RESTARTS):
         if size - state.seen.offset > left:
             state.behind = state.behind or _front(state.seen)
-            state.seen = _newest(state.seen, _line_end(fd, size - min(_NEWEST, most // 2), size))
+            state.seen = _newest(state.seen, line_end(fd, size - min(_NEWEST, most // 2), size))
         before = state.seen.offset
         abandoned = _fold_range(state.seen, fd, size, until)
         left -= state.seen.offset - before
@@ -84,7 +84,7 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         # Out of time somewhere in the file: what is current is at its end, and a little of that is read
         # in any case.
         state.behind = state.behind or _front(state.seen)
-        state.seen = _newest(state.seen, _line_end(fd, size - _NEWEST_LATE, size))
+        state.seen = _newest(state.seen, line_end(fd, size - _NEWEST_LATE, size))
         whole = not _fold_range(state.seen, fd, size, elapsed() + _EXTRA_S)
     _identify(state.seen, fd)
     if state.behind and left > 0:
@@ -97,7 +97,7 @@ def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
     behind = state.behind
     for _ in range(_RESTARTS):
         assert behind is not None
-        stop = _line_end(fd, min(size, behind.offset + most), size)
+        stop = line_end(fd, min(size, behind.offset + most), size)
         abandoned = _fold_range(behind, fd, stop, until)
         if not abandoned:
             break
@@ -108,7 +108,7 @@ def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
         state.seen, state.behind = behind, None
 
 
-def _line_end(fd: int, at: int, size: int) -> int:
+def line_end(fd: int, at: int, size: int) -> int:
     """The end of the line that reaches over `at`; of a line too long to hold, some place in it."""
     start = at
     while at < min(size, start + LONGEST):
@@ -172,7 +172,7 @@ def _fold_range(seen: Seen, fd: int, stop: int, until: float) -> list:
     """Fold every whole line up to `stop`; [from, to) of a branch found abandoned ends it."""
     account = Account(*seen.bytes)
     abandoned: list = []
-    for offset, raw, length in _live_lines(seen, fd, stop, account, until):
+    for offset, raw, length in live_lines(seen, fd, stop, account, until):
         for record in records(raw, account):
             made = entry(record, offset, length)
             began = fold(seen, made) if made is not None else NOWHERE
@@ -185,7 +185,7 @@ def _fold_range(seen: Seen, fd: int, stop: int, until: float) -> list:
     return abandoned
 
 
-def _live_lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "Iterator[Line]":
+def live_lines(seen: Seen, fd: int, stop: int, account: Account, until: float) -> "Iterator[Line]":
     """Every line but those a rewind abandoned. What is abandoned begins and ends with a line."""
     for start, end in seen.dead:
         if seen.offset < end:

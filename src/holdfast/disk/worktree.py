@@ -2,7 +2,7 @@
 
 A repository may come from anyone. So every read has a bound, only regular files are opened, refs are
 never followed through a symbolic link: whatever lies there, the answer is a Worktree or None. Only
-`is_clean` starts git. What the files mean is in gitrepository-layout(5).
+`is_clean` and `diff_stat` start git. What the files mean is in gitrepository-layout(5).
 """
 
 import posix
@@ -21,6 +21,7 @@ _MOST_BYTES = 4096  # in a file that holds one path or id
 _PIECE, _MOST_PIECES = 1 << 20, 32  # of packed-refs: some 400,000 refs
 _ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, with surrogateescape
 _PATIENCE_S = 0.4
+_MOST_STAT = 4000
 _HEX = frozenset("0123456789abcdef")
 #: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
 _UNCLEAN = frozenset(
@@ -52,8 +53,22 @@ def find(folder: str) -> "Worktree | None":
 def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
     """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
     after tests have run, which took longer, and not waited for beyond a bound."""
-    words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false"]
-    words += ["status", "-z", "--untracked-files=normal"]
+    printed = _git(tree, environ, ["status", "-z", "--untracked-files=normal"], 1)
+    return printed == b""
+
+
+def diff_stat(tree: Worktree, environ: dict[str, str]) -> list[str]:
+    """`git diff --stat` against the commit, in at most so many lines; [] where git does not say."""
+    printed = _git(
+        tree, environ, ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"], _MOST_STAT
+    )
+    lines = (printed or b"").decode("utf-8", "replace").split("\n")
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _git(tree: Worktree, environ: dict[str, str], asked: list[str], most: int) -> bytes | None:
+    """What git prints, up to `most` bytes of it; None if it cannot be asked, fails or takes too long."""
+    words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false", *asked]
     environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     read, write = posix.pipe()
     try:
@@ -62,30 +77,37 @@ def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
         pid = posix.posix_spawnp("git", words, environ, file_actions=actions)
     except OSError:  # no git here: it is not known
         posix.close(read)
-        return False
+        return None
     finally:
         posix.close(write)
-    printed = b"late"
+    printed, ended = b"", False
     try:
-        printed = _first_byte(read)
+        printed, ended = _printed(read, most)
     finally:
         posix.close(read)
-        if printed:
+        if not ended:
             posix.kill(pid, 9)
         _, status = posix.waitpid(pid, 0)
-    return not printed and not status
+    if len(printed) >= most:
+        return printed[:most]
+    return printed if ended and not status else None
 
 
-def _first_byte(fd: int) -> bytes:
-    """What comes first until it ends, b"late" if neither comes in time."""
+def _printed(fd: int, most: int) -> tuple[bytes, bool]:
+    """(what came within a bound of bytes and time, whether that was all)."""
     posix.set_blocking(fd, False)
     until = elapsed() + _PATIENCE_S
-    while elapsed() < until:
+    printed = b""
+    while elapsed() < until and len(printed) < most:
         try:
-            return posix.read(fd, 1)
+            piece = posix.read(fd, most)
         except BlockingIOError:
-            time.sleep(0.005)
-    return b"late"
+            time.sleep(0.003)
+            continue
+        if not piece:
+            return printed, True
+        printed += piece
+    return printed, False
 
 
 def real(folder: str) -> str:

@@ -72,12 +72,12 @@ def usage(app: Holdfast, *, transcript: str | None = None, session: str | None =
         raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
     if transcript is not None:
         path = os.path.abspath(transcript) if transcript else ""
-        state = _of_file(app, path)
+        state = of_file(app, path)
         degraded: list[str] = []
         if not os.path.exists(path):
             raise NotFound(f"{transcript!r} does not exist; `holdfast sessions` lists the sessions that do")
     else:
-        state, path, degraded = find(app, session if session is not None else _newest(app))
+        state, path, degraded = find(app, session if session is not None else newest(app))
     if path:
         degraded += read(state, path, _ALL)
     size = os.path.getsize(path) if path else 0
@@ -115,7 +115,7 @@ def _fresh(app: Holdfast, session: str, agent: str = "") -> State:
     return state
 
 
-def _of_file(app: Holdfast, path: str) -> State:
+def of_file(app: Holdfast, path: str) -> State:
     """A transcript anywhere on the disk, read from its beginning. What the hooks know of its session
     still holds; of one that is not this user's, the user's settings say nothing."""
     session = os.path.basename(path).removesuffix(".jsonl")
@@ -141,7 +141,7 @@ def read(state: State, path: str, most: int) -> list[str]:
     return ["only the newest part of the transcript has been read so far"] if why == "behind" else []
 
 
-def _newest(app: Holdfast) -> str:
+def newest(app: Holdfast) -> str:
     inside = app.environ.get("CLAUDE_CODE_SESSION_ID")  # asked by the agent itself
     if inside:
         return inside

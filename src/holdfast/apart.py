@@ -1,0 +1,60 @@
+"""Work that is left to a child, because a disk may not answer and somebody waits for the hook."""
+
+import posix
+
+from holdfast.core.jsontext import dump, load
+from holdfast.errors import HoldfastError, Late
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Tell = Callable[[list], object]
+    Leave = Callable[[], object]
+    Work = Callable[[Tell, Leave], object]
+
+
+def by_a_child(work: "Work") -> list:
+    """What `work` tells, until it leaves. A process in a write that does not come back cannot even be
+    killed; so a child is left to it, and who waits for this hook does not wait for the disk. The debt is in
+    the state: if the child is done after all, the next hook finds what it has written. The child is not
+    waited for: it may be tidying up, and this process ends before long."""
+    read, write = posix.pipe()
+    child = posix.fork()
+    if not child:
+        try:
+            _work_apart(work, write)
+        finally:
+            posix._exit(0)
+    posix.close(write)
+    parts: list[bytes] = []
+    try:
+        while piece := posix.read(read, 1 << 16):
+            parts.append(piece)
+    except Late:
+        if not parts:  # else it is taken
+            raise
+    finally:
+        posix.close(read)
+    said = load(b"".join(parts).decode()) if parts else "whoever was to write it was killed"
+    if type(said) is not list:
+        raise HoldfastError(str(said))
+    return said
+
+
+def _work_apart(work: "Work", write: int) -> None:
+    posix.setsid()  # when the client ends its hooks, this is finished
+    nothing = posix.open("/dev/null", posix.O_RDWR)
+    for fd in (0, 1, 2):
+        posix.dup2(nothing, fd)
+    try:
+        work(lambda told: posix.write(write, dump(told).encode()), lambda: posix.dup2(nothing, write))
+    except (OSError, ValueError, HoldfastError) as problem:
+        posix.write(write, dump(f"{type(problem).__name__}: {problem}").encode())
+    except (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError) as problem:
+        # A mistake of ours. Where and what kind; its message may hold text of the session.
+        place = problem.__traceback__
+        while place and place.tb_next:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_code.co_name}:{place.tb_lineno}" if place else ""
+        posix.write(write, dump(f"{type(problem).__name__} in {where}").encode())

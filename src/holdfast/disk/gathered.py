@@ -1,0 +1,83 @@
+"""The facts of a session on disk: brought up to date when a checkpoint, a block or a brief is made.
+
+A cache of the transcript, like the state: not fsynced, set aside when damaged, made again from the file
+when the file was rewritten or the session rewound. Read on from where it stopped, it costs what is new.
+"""
+
+import posix
+
+from holdfast.clock import elapsed
+from holdfast.core.facts import Facts, parse
+from holdfast.core.lines import Account, records
+from holdfast.core.seen import Seen
+from holdfast.core.state import State
+from holdfast.core.transcript import entry
+from holdfast.disk import files, trail, transcripts
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput, Damaged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.facts import Redact
+
+_LARGEST = 8 << 20
+#: What the client attaches says nothing of the work; only prompts that waited come this way, too.
+_ATTACHED, _QUEUED = b'"type":"attachment"', b'"queued_command"'
+
+
+def load(home: Home, state: State) -> Facts:
+    path = _path(home, state)
+    try:
+        return parse(files.read(path, _LARGEST), path)
+    except FileNotFoundError:
+        return Facts()
+    except (Damaged, BadInput) as problem:
+        aside = files.set_aside(path)
+        said = {"session": state.session, "agent": state.agent, "what": str(problem)}
+        trail.note(home, "degraded.facts", **said, aside=aside.rpartition("/")[2])
+        return Facts()
+
+
+def save(home: Home, state: State, facts: Facts) -> None:
+    files.replace(_path(home, state), facts.render(), durable=False)
+
+
+def _path(home: Home, state: State) -> str:
+    return home.session(state.session, state.agent) + "/facts.json"
+
+
+def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int, seconds: float) -> Facts:
+    """The facts as far as `state` has read the transcript. Where that is more than may be read now, the
+    newest part: what was said last is needed first."""
+    seen = state.seen
+    if facts.offset > seen.offset or facts.rereads != seen.rereads or facts.dead != seen.dead:
+        facts = Facts()
+        facts.rereads, facts.dead = seen.rereads, [list(dead) for dead in seen.dead]
+    if facts.offset == seen.offset or not path:
+        return facts
+    try:
+        fd = files.open_regular(path)
+    except (OSError, BadInput):
+        return facts
+    try:
+        _read(facts, state, fd, redact, most, elapsed() + seconds)
+    finally:
+        posix.close(fd)
+    return facts
+
+
+def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, until: float) -> None:
+    place = Seen(state.agent)
+    place.offset, place.dead = facts.offset, state.seen.dead
+    stop = state.seen.offset
+    if stop - place.offset > most:
+        place.offset = transcripts.line_end(fd, stop - most, stop)
+        facts.start = place.offset
+    for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
+        if _ATTACHED in raw[:600] and _QUEUED not in raw[:2000]:
+            continue
+        for record in records(raw, Account()):
+            made = entry(record, offset, length)
+            if made is not None and made.agent == state.agent:
+                facts.take(record, made, redact)
+    facts.offset = place.offset

@@ -1,0 +1,152 @@
+"""What a checkpoint, a preservation block and a brief are made from, read and redacted once per event."""
+
+import posix
+
+from holdfast.apart import by_a_child
+from holdfast.app import Holdfast
+from holdfast.core.compose import Composer
+from holdfast.core.digest import sha256_hex
+from holdfast.core.events import Event
+from holdfast.core.facts import Facts
+from holdfast.core.plain import excerpt
+from holdfast.core.redact import Redactor
+from holdfast.core.state import State
+from holdfast.core.told import fill
+from holdfast.disk import checkpoints, client, gathered, trail, worktree
+from holdfast.disk.folder import Folder
+from holdfast.disk.words import Words
+from holdfast.errors import BadInput
+
+_LARGEST_ALLOWED = 1 << 16
+#: Bytes of transcript whose facts one event may take in, and the seconds for it.
+_MOST = (3 << 20, 0.3)
+_MOST_AT = {"PreCompact": (8 << 20, 0.7), "SessionStart": (8 << 20, 0.7), "SessionEnd": (4 << 20, 0.3)}
+#: Characters of a checkpoint: 4,000 tokens, and what of them the facts have in any case.
+_ROOM, _AT_LEAST = 13_000, 3_500
+
+
+class Ground:
+    """Where a session works: its project, where that stands in git, and the lineage that owns the work."""
+
+    __slots__ = ("branch", "commit", "lineage", "project", "tree")
+
+    def __init__(self, project: str, cwd: str = "", agent: str = "") -> None:
+        self.project = worktree.real(project or cwd or _cwd())
+        # An agent may have been given a working tree of its own; its files go to the project, which stays.
+        tree = self.tree = worktree.find(cwd if agent and cwd else self.project)
+        self.branch = tree.branch if tree else ""
+        self.commit = tree.commit if tree else ""
+        owner = f"{tree.common}\n{tree.root}" if tree else self.project
+        self.lineage = sha256_hex(f"{owner}\n{agent}".encode("utf-8", "surrogatepass"))[:16]
+
+
+def _cwd() -> str:
+    try:
+        return posix.getcwd()
+    except OSError:
+        return "/"
+
+
+class Material:
+    """Made when something is to be written or said; each part of it when it is first needed."""
+
+    def __init__(
+        self, state: State, event: Event, app: Holdfast, transcript: str, key: bytes = b""
+    ) -> None:
+        self.state = state
+        self.app = app
+        self.ground = Ground(state.heard.project, event.cwd, state.agent)
+        self.redactor = Redactor(key or _key(app), _allowed(self.ground.project))
+        self._transcript = transcript
+        self._limits = _MOST_AT.get(event.name, _MOST)
+        self._facts: Facts | None = None
+        self._sections: dict[str, list[str]] | None = None
+        self.room = _ROOM
+        self.summary = ""
+        self._steps: tuple[list[tuple[str, str]], list[str]] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        if self._facts is None:
+            known = gathered.load(self.app.home, self.state)
+            before = known.offset
+            self._facts = self._gather(known, *self._limits)
+            if self._facts is not known or self._facts.offset != before:
+                gathered.save(self.app.home, self.state, self._facts)
+        return self._facts
+
+    def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
+        return gathered.bring_up(known, self.state, self._transcript, self.redactor.text, most, seconds)
+
+    @property
+    def sections(self) -> dict[str, list[str]]:
+        if self._sections is None:
+            self._sections = self._composed()
+            used = sum(len(item) + 3 for items in self._sections.values() for item in items)
+            fill(self._sections, self.facts, max(_AT_LEAST, self.room - used))
+        return self._sections
+
+    @property
+    def tasks(self) -> list[tuple[str, str]]:
+        """(status, subject)."""
+        return self._known()[0]
+
+    @property
+    def errors(self) -> list[str]:
+        return self._known()[1]
+
+    def _known(self) -> tuple[list[tuple[str, str]], list[str]]:
+        if self._steps is None:
+            self._composed()
+        assert self._steps is not None
+        return self._steps
+
+    def _composed(self) -> dict[str, list[str]]:
+        state, app = self.state, self.app
+        words = Words(self._transcript)
+        tasks = client.tasks(app.client_dir, state.session) if not state.agent else {}
+        composer = Composer(state, words, self.redactor.text, self.ground.project, tasks)
+        try:
+            sections, self.summary = composer.sections(), composer.summary()
+            self._steps = composer.steps(), composer.errors()
+        finally:
+            words.close()
+        if words.trouble:
+            whose = {"session": state.session, "agent": state.agent}
+            trail.note(app.home, "degraded.words", **whose, what=words.trouble)
+        return sections
+
+    def cold(self) -> list[str]:
+        """Summaries of work that is done with, ready to be kept verbatim."""
+        return []
+
+    def branch(self) -> str:
+        return self.redactor.text(excerpt(self.ground.branch, 200))
+
+
+class Looked(Material):
+    """The same for whoever only looks: all of the transcript, and nothing is written."""
+
+    def __init__(self, state: State, app: Holdfast, transcript: str) -> None:
+        nothing = Event("", state.session, 0, {"cwd": state.seen.cwd})
+        super().__init__(state, nothing, app, transcript, checkpoints.known_key(app.home) or bytes(32))
+        self._facts = self._gather(Facts(), 1 << 62, 1e9)
+
+
+def _key(app: Holdfast) -> bytes:
+    """Made once, with writes that a disk may not answer to."""
+    known = checkpoints.known_key(app.home)
+    if known or not app.in_hook:
+        return known or checkpoints.seal_key(app.home)
+    (made,) = by_a_child(lambda tell, _: tell([checkpoints.seal_key(app.home).hex()]))
+    return bytes.fromhex(made)
+
+
+def _allowed(project: str) -> frozenset[str]:
+    """What this project says is no secret, one value a line."""
+    try:
+        with Folder.open(project, ".claude") as folder:  # a link could name any file of the user's
+            lines = folder.read("holdfast-allow", _LARGEST_ALLOWED).decode("utf-8", "replace")
+    except (OSError, ValueError, BadInput):
+        return frozenset()
+    return frozenset(line.strip() for line in lines.split("\n") if line.strip() and line[0] != "#")

@@ -1,0 +1,212 @@
+"""What survives a compaction: the facts of a session, what the summariser is asked to keep, what is put
+back, and how much of it a summary kept. The same functions the hooks use, on any transcript, to look at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+
+from holdfast import receipts
+from holdfast.app import Holdfast
+from holdfast.core import brief as briefs
+from holdfast.core import checkpoint
+from holdfast.core import preserve as preserves
+from holdfast.core import receipt as judged
+from holdfast.core.facts import ANSWER, USER
+from holdfast.core.lines import Account, records
+from holdfast.core.state import State
+from holdfast.errors import BadInput, NotFound
+from holdfast.material import Looked
+from holdfast.ops.context import find, newest, of_file, read
+
+_ALL = 1 << 62
+_MOST_TOKENS = 100_000
+
+
+@dataclass(frozen=True)
+class Text:
+    """Something a session would be told, and how long it is."""
+
+    text: str
+    tokens: int
+    session: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Found:
+    """A session's facts, in the sections of a checkpoint."""
+
+    sections: dict[str, list[str]]
+    tokens: int
+    session: str
+
+    def __str__(self) -> str:
+        return checkpoint.body(self.sections).strip()
+
+
+@dataclass(frozen=True)
+class Receipts:
+    session: str
+    receipts: list[dict[str, object]]
+
+    def __str__(self) -> str:
+        if not self.receipts:
+            return "no compaction of this session has a receipt yet"
+        return "\n\n".join(_shown(line) for line in self.receipts)
+
+
+def _shown(line: dict[str, object]) -> str:
+    head = f"compaction {line['compaction']}"
+    if line.get("at"):
+        head += f", {line['at']}, checkpoint {line.get('checkpoint') or 'none'}"
+    return f"{head}\n{judged.render(line)}"
+
+
+def facts(
+    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int = 4000
+) -> Found:
+    """What whoever goes on has to know, found in a transcript, as a checkpoint would keep it.
+
+    Parameters
+    ----------
+    transcript
+        Look into this transcript file.
+    session
+        Look into the session with this id. Without either: the newest session.
+    tokens
+        How long it may be (characters / 3.5).
+    """
+    made = _made(app, transcript, session)
+    made.room = _characters(tokens) - 900  # the names of the sections, and what stands above them
+    sections = {name: made.sections.get(name, []) for name in checkpoint.SECTIONS}
+    return Found(sections, _tokens(checkpoint.body(sections)), made.state.session)
+
+
+def preserve(
+    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int = 1714
+) -> Text:
+    """What the client's summariser would be asked to keep if the session were compacted now.
+
+    Parameters
+    ----------
+    transcript
+        Look into this transcript file.
+    session
+        Look into the session with this id. Without either: the newest session.
+    tokens
+        How long it may be (characters / 3.5).
+    """
+    made = _made(app, transcript, session)
+    room = _characters(tokens)
+    tasks, errors = made.tasks, made.errors
+    text = preserves.block(made.facts, tasks, errors, [], made.cold(), "looked at", "looked-at", room)
+    return Text(text, _tokens(text), made.state.session)
+
+
+def brief(
+    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int = 1500
+) -> Text:
+    """What the session would be told after a compaction: what a summary loses, most valuable first.
+
+    Parameters
+    ----------
+    transcript
+        Look into this transcript file.
+    session
+        Look into the session with this id. Without either: the newest session.
+    tokens
+        How long it may be (characters / 3.5).
+    """
+    made = _made(app, transcript, session)
+    _characters(tokens)
+    text = "\n".join(briefs.lines(made.facts, tokens, made.tasks, made.errors))
+    return Text(text, _tokens(text), made.state.session)
+
+
+def receipt(app: Holdfast, *, transcript: str | None = None, session: str | None = None) -> Receipts:
+    """What the client's summaries kept of what was saved before each compaction, item by item.
+
+    Parameters
+    ----------
+    transcript
+        Judge the newest summary in this transcript file.
+    session
+        Show the receipts of the session with this id. Without either: of the newest session.
+    """
+    if transcript is None:
+        name = session if session is not None else newest(app)
+        find(app, name)
+        return Receipts(name, receipts.every(app, name))
+    state, path = _read(app, transcript, session)
+    return Receipts(state.session, [_judged(app, state, path)])
+
+
+def _judged(app: Holdfast, state: State, path: str) -> dict[str, object]:
+    """The newest summary in a file, against what could have been saved before it."""
+    if not state.seen.compactions:
+        raise NotFound(f"{path} holds no compaction; without one there is no summary to judge")
+    boundary = state.seen.compactions[-1][4]
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.path.join(folder, os.path.basename(path))
+        with open(path, "rb") as whole, open(before, "wb") as part:
+            part.write(whole.read(boundary))
+            summary = _summary(whole.read())
+        shutil.copymode(path, before)
+        earlier = of_file(app, before)
+        read(earlier, before, _ALL)
+        made = Looked(earlier, app, before)
+        theirs = {saying[5] for saying in made.facts.sayings if saying[0] in (USER, ANSWER)}
+        typed = [row[1] for row in made.facts.units if row[0] in theirs]
+        kept = judged.score(made.sections, made.redactor.text(summary), typed)
+    return {"compaction": state.seen.compacted, **kept}
+
+
+def _summary(after: bytes) -> str:
+    for raw in after.split(b"\n"):
+        if b'"isCompactSummary":true' in raw:
+            for record in records(raw + b"\n", Account()):
+                content = record.get("message", {}).get("content")
+                if isinstance(content, str):
+                    return content
+                return "\n".join(
+                    block.get("text", "") for block in content or () if isinstance(block, dict)
+                )
+    return ""
+
+
+def _made(app: Holdfast, transcript: str | None, session: str | None) -> Looked:
+    state, path = _read(app, transcript, session)
+    return Looked(state, app, path)
+
+
+def _read(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str]:
+    if transcript is not None and session is not None:
+        raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
+    if transcript is None:
+        state, path, _ = find(app, session if session is not None else newest(app))
+        if not path:
+            raise NotFound(f"the transcript of session {state.session} is gone, and with it what was said")
+    else:
+        path = os.path.abspath(transcript) if transcript else ""
+        if not os.path.exists(path):
+            raise NotFound(f"{transcript!r} does not exist; `holdfast sessions` lists the sessions that do")
+        state = of_file(app, path)
+    read(state, path, _ALL)
+    if not state.seen.entries and os.path.getsize(path):
+        raise BadInput(f"{path} is not a transcript of Claude Code: none of its lines is part of one")
+    return state, path
+
+
+def _characters(tokens: int) -> int:
+    if not 50 <= tokens <= _MOST_TOKENS:
+        raise BadInput(f"--tokens is {tokens}; a text has 50 to {_MOST_TOKENS:,}")
+    return int(tokens * briefs.PER_TOKEN)
+
+
+def _tokens(text: str) -> int:
+    return int(len(text) / briefs.PER_TOKEN)
