@@ -152,6 +152,12 @@ def test_what_the_formats_page_describes_is_written_by_the_code() -> None:
     assert described("### heard") == set(heard._SAVED)
 
 
+def test_every_key_of_a_summary_is_described() -> None:
+    from holdfast.disk import summaries
+
+    assert described("## A summary, version 1") == set(summaries.FIELDS)
+
+
 def test_the_readme_shows_what_the_command_really_prints() -> None:
     command = [sys.executable, "-m", "holdfast", "usage", "--transcript", "examples/session.jsonl"]
     shown = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True).stdout

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.core import decide
-from holdfast.core.decide import EVERY, FIRST, due, rung, unsaved, work
+from holdfast.core.decide import COLD_AFTER, COLD_EVERY, EVERY, FIRST, due, is_cold_due, rung, unsaved, work
 from holdfast.core.events import Event
 from holdfast.core.state import State
 
@@ -131,3 +131,30 @@ def test_pauses_are_no_work():
     for at in (0, 1 * MINUTE, 121 * MINUTE, 100 * MINUTE, 103 * MINUTE):
         made.overlay(Event("Notification", "s1", at + 1, {}))
     assert made.heard.active == (1 + 5 + 0 + 3) * MINUTE
+
+
+#: turns, fill, the hook, what is known of the last look, rereads, whether it is time for another.
+LOOKS = [
+    (COLD_AFTER, 90, "PostToolUse", [], 0, False),
+    (COLD_AFTER + 1, 90, "PostToolUse", [], 0, True),
+    (COLD_AFTER + 1, 69.9, "PostToolUse", [], 0, False),
+    (COLD_AFTER + 1, 70, "Stop", [], 0, True),
+    (50, 90, "UserPromptSubmit", [], 0, True),
+    (50, 90, "PostToolUseFailure", [], 0, True),
+    *((50, 90, name, [], 0, False) for name in ("PreCompact", "SessionEnd", "SessionStart", "StatusLine")),
+    (50, 90, "PostToolUse", [50, 0, 0], 0, False),
+    (50 + COLD_EVERY - 1, 90, "PostToolUse", [50, 0, 0], 0, False),
+    (50 + COLD_EVERY, 90, "PostToolUse", [50, 0, 0], 0, True),
+    (45, 90, "PostToolUse", [50, 0, 0], 0, True),
+    (50, 90, "PostToolUse", [50, 0, 0], 1, True),
+    (50, 90, "PostToolUse", [50, 1, -1], 1, False),
+]
+
+
+@pytest.mark.parametrize(("turns", "fill", "name", "looked", "rereads", "is_due"), LOOKS)
+def test_finished_work_is_looked_through(turns, fill, name, looked, rereads, is_due):
+    given = state(turns=turns)
+    given.heard.cold, given.seen.rereads = looked, rereads
+    assert is_cold_due(given, Event(name, "s1", 0, {}), fill) is is_due
+    given.seen.start = 5  # only the newest part was read
+    assert not is_cold_due(given, Event(name, "s1", 0, {}), fill)

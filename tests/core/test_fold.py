@@ -244,3 +244,19 @@ def test_state_is_bounded_however_long_the_session_and_however_hostile() -> None
 )
 def test_a_command_that_runs_tests_is_known(command: str, expected: bool) -> None:
     assert runs_tests(command) is expected
+
+
+def test_where_a_task_was_worked_on_is_kept_until_it_is_open_again():
+    script = Script()
+    script.prompt()
+    for number, status in enumerate(("in_progress", "in_progress", "completed", "completed"), 1):
+        script.answer(use(f"t{number}", "TaskUpdate", taskId="1", status=status))
+    script.answer(use("t5", "TaskUpdate", taskId="2", status="completed"))
+    script.answer(use("t6", "TaskUpdate", taskId="3", status="pending"))
+    starts = [0]
+    for line in script.lines:
+        starts.append(starts[-1] + len(line))
+    assert folded(script.lines).worked == {"1": [starts[1], starts[3]], "2": [0, starts[5]]}
+    script.answer(use("t7", "TaskUpdate", taskId="1", status="in_progress"))
+    script.answer(use("t8", "TaskUpdate", taskId="2", status="pending"))
+    assert folded(script.lines).worked == {"1": [starts[1], 0], "2": [0, 0]}

@@ -1,4 +1,5 @@
-"""When a checkpoint is due: `due(state, event, fill)`. Every rule of it is a line here.
+"""When a checkpoint is due: `due(state, event, fill)`, and when finished work is looked through for what
+has gone cold: `is_cold_due`. Every rule of it is a line here.
 
 From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
 one looks.
@@ -18,6 +19,9 @@ ACTIVE_MS = 30 * 60_000
 #: Turns without a checkpoint: before the first, and then. It is what a session that ends without a word
 #: can lose.
 FIRST, EVERY = 2, 5
+#: Finished work is cold when more than so many turns have passed since; from this fill on it is looked
+#: for, every so many turns.
+COLD_AFTER, COLD_FROM, COLD_EVERY = 20, 70, 10
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
 #: Where the client does not wait for us, or a pause is natural.
 _QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit")
@@ -88,3 +92,13 @@ def _in_between(state: State, turns: int, reached: int, at_rest: bool) -> str:
     if turns >= (FIRST if at_rest or not state.heard.saved else EVERY):
         return f"{turns} turns of work"
     return ""
+
+
+def is_cold_due(state: State, event: Event, fill: float) -> bool:
+    """Not while only the newest part of a long transcript was read: its turns are not numbered yet."""
+    turns, looked = state.seen.turns, state.heard.cold
+    if fill < COLD_FROM or turns <= COLD_AFTER or event.name not in _QUIET or state.seen.start:
+        return False
+    if not looked or looked[1] != state.seen.rereads:  # the session went back: what was made may be untrue
+        return True
+    return not 0 <= turns - looked[0] < COLD_EVERY

@@ -274,11 +274,26 @@ def _task(seen: Seen, entry: Entry, task: object, status: object, place: tuple =
     row = seen.tasks.setdefault(task, ["pending", entry.offset, entry.length])
     if place:
         row[1], row[2] = place
+        seen.worked.pop(task, None)  # one before it had the same id
     if type(status) is str and len(status) <= 32:
         row[0] = status
+        _worked(seen, task, status, entry.offset)
     if len(seen.tasks) > _MOST_TASKS:
         finished = (t for t, r in seen.tasks.items() if r[0] in ("completed", "deleted"))
-        del seen.tasks[next(finished, next(iter(seen.tasks)))]
+        oldest = next(finished, next(iter(seen.tasks)))
+        del seen.tasks[oldest]
+        seen.worked.pop(oldest, None)
+
+
+def _worked(seen: Seen, task: str, status: str, offset: int) -> None:
+    """Between which places a task was worked on; 0 where that was not said, or is not so any more."""
+    began, ended = seen.worked.get(task, (0, 0))
+    if status == "completed":
+        seen.worked[task] = [began, ended or offset]
+    elif status == "in_progress":
+        seen.worked[task] = [began or offset, 0]
+    elif ended:
+        seen.worked[task] = [began, 0]
 
 
 def _todos(seen: Seen, entry: Entry, todos: object) -> None:

@@ -20,7 +20,7 @@ _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
-    "ended trouble project events tools tasks pending client active saved owed green injected lost"
+    "ended trouble project events tools tasks pending client active saved owed green injected lost cold"
 ).split()
 #: The client's statusline is no hook, but tells us as much as one.
 STATUSLINE = "StatusLine"
@@ -59,6 +59,9 @@ class Heard:
         self.injected: list = []  # how often something was said into the session; tokens in all
         self.owed: dict = {}  # a checkpoint that is due and not taken yet
         self.green: list = []  # the commit on which tests last passed, and when
+        # When finished work was last looked through: turns and rereads by then, and the offset before
+        # which every stretch has been dealt with; -1: what a rewind abandoned is still to be removed.
+        self.cold: list = []
 
     def to_json(self) -> dict:
         return {name: value for name in _SAVED if (value := getattr(self, name))}

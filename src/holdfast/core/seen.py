@@ -29,7 +29,7 @@ _COUNTERS = (
     "edited tools_used subagents ended_mid_line"
 ).split()
 _LABELS = ("branch", "cwd", "version", "first_at", "last_at", "reread_why")
-_TABLES = ("tools", "files", "tasks", "open", "bytes", "identity", "todos")
+_TABLES = ("tools", "files", "tasks", "worked", "open", "bytes", "identity", "todos")
 _SAVED = (*_COUNTERS, *_LABELS, *_TABLES, *MOST)
 
 
@@ -103,6 +103,7 @@ class Seen:
         self.tools: dict = {}  # name -> [calls, failures, units of results]
         self.files: dict = {}  # file -> [reads, edits, writes, offset, length]
         self.tasks: dict = {}  # id -> [status, offset, length]
+        self.worked: dict = {}  # task -> [offset where it was begun, where it was completed]
         self.todos: list = []  # offset, length, pending, in progress, completed
         self.unanswered: list = []  # prompts since the last answer, with what to go back to; not saved
         self.open: dict = {}  # tool call -> [tool, what, offset, length, is test]

@@ -93,6 +93,28 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
     return "" if whole and not state.behind else "behind"
 
 
+def fold_part(
+    seen: Seen, path: str, start: int, stop: int, most: int, seconds: float, only: bytes = b""
+) -> Seen:
+    """What [start, stop) of a transcript says by itself, without what `seen` knows to be abandoned; of more
+    than `most` bytes the newest. Where it really starts and stops is in its `start` and `offset`. `only`
+    lines that hold this are looked at."""
+    part = Seen(seen.agent)
+    part.dead = [dead for dead in seen.dead if dead[1] > start and dead[0] < stop]
+    fd = files.open_regular(path)
+    try:
+        first = start if stop - start <= most else _line_end(fd, stop - most, stop)
+        part.start = part.offset = max([first, *(to for since, to in part.dead if since < first < to)])
+        for offset, raw, length in _live_lines(part, fd, stop, Account(), elapsed() + seconds):
+            for record in records(raw, Account()) if only in raw else ():
+                made = entry(record, offset, length)
+                if made is not None:
+                    fold(part, made)
+    finally:
+        posix.close(fd)
+    return part
+
+
 def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
     behind = state.behind
     for _ in range(_RESTARTS):

@@ -17,9 +17,9 @@ class Words:
 
     __slots__ = ("_fd", "_left", "_read", "trouble")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, most: int = _MOST) -> None:
         self.trouble = ""
-        self._left = _MOST
+        self._left = most
         self._read: dict[int, list] = {}
         try:
             self._fd = files.open_regular(path) if path else -1
