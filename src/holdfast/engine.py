@@ -8,7 +8,7 @@ import time
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed, rfc3339
-from holdfast.core.decide import ASKED, OWED, due
+from holdfast.core.decide import ASKED, OWED, due, is_cold_due
 from holdfast.core.events import Event
 from holdfast.core.fold import runs_tests
 from holdfast.core.gauge import Reading, measure
@@ -86,6 +86,10 @@ def handle(event: Event, app: Holdfast) -> Reply:
         once = _Once(state, event, app)
         taken = _save(state, event, app, reading, once)
         answer = _answer(event, app, state, reading, once)
+        if is_cold_due(state, event, reading.fill):
+            from holdfast import coldwork  # every ten turns at most
+
+            coldwork.compress(state, app, _path(state, event))
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
     return Reply(reading, answer, taken)
@@ -106,8 +110,7 @@ class _Once:
             from holdfast.material import Material  # most hooks have nothing to save or say
 
             event = self._event
-            transcript = _transcript(event) or ("" if event.agent else self._state.heard.transcript)
-            self._made = Material(self._state, event, self._app, transcript)
+            self._made = Material(self._state, event, self._app, _path(self._state, event))
         return self._made
 
 
@@ -150,6 +153,11 @@ def _answer(event: Event, app: Holdfast, state: State, reading: Reading, once: _
     from holdfast import statusline  # no hook needs it
 
     return statusline.line(state, reading, app.environ)
+
+
+def _path(state: State, event: Event) -> str:
+    """Of the transcript, also when this event does not name it."""
+    return _transcript(event) or ("" if event.agent else state.heard.transcript)
 
 
 def _transcript(event: Event) -> str:

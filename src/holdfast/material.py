@@ -4,6 +4,7 @@ import posix
 
 from holdfast.apart import by_a_child
 from holdfast.app import Holdfast
+from holdfast.core.cold import line
 from holdfast.core.compose import Composer
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
@@ -12,7 +13,7 @@ from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
 from holdfast.core.told import fill
-from holdfast.disk import checkpoints, client, gathered, trail, worktree
+from holdfast.disk import checkpoints, client, gathered, summaries, trail, worktree
 from holdfast.disk.folder import Folder
 from holdfast.disk.words import Words
 from holdfast.errors import BadInput
@@ -23,6 +24,7 @@ _MOST = (3 << 20, 0.3)
 _MOST_AT = {"PreCompact": (8 << 20, 0.7), "SessionStart": (8 << 20, 0.7), "SessionEnd": (4 << 20, 0.3)}
 #: Characters of a checkpoint: 4,000 tokens, and what of them the facts have in any case.
 _ROOM, _AT_LEAST = 13_000, 3_500
+_COLD = 8
 
 
 class Ground:
@@ -56,7 +58,7 @@ class Material:
         self.state = state
         self.app = app
         self.ground = Ground(state.heard.project, event.cwd, state.agent)
-        self.redactor = Redactor(key or _key(app), _allowed(self.ground.project))
+        self.redactor = redactor_of(app, self.ground.project, key)
         self._transcript = transcript
         self._limits = _MOST_AT.get(event.name, _MOST)
         self._facts: Facts | None = None
@@ -118,7 +120,9 @@ class Material:
 
     def cold(self) -> list[str]:
         """Summaries of work that is done with, ready to be kept verbatim."""
-        return []
+        state = self.state
+        newest = summaries.newest(self.app.home, state.session, _COLD, state.agent)
+        return [line(summary) for summary in newest]
 
     def branch(self) -> str:
         return self.redactor.text(excerpt(self.ground.branch, 200))
@@ -131,6 +135,11 @@ class Looked(Material):
         nothing = Event("", state.session, 0, {"cwd": state.seen.cwd})
         super().__init__(state, nothing, app, transcript, checkpoints.known_key(app.home) or bytes(32))
         self._facts = self._gather(Facts(), 1 << 62, 1e9)
+
+
+def redactor_of(app: Holdfast, project: str, key: bytes = b"") -> Redactor:
+    """Placeholders are made with this user's key; what the project says is no secret stays."""
+    return Redactor(key or _key(app), _allowed(project))
 
 
 def _key(app: Holdfast) -> bytes:
