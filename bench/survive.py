@@ -2,8 +2,8 @@
 
 On real compactions with labelled facts, where a corpus of them is at hand: how many of the facts a handoff
 must hold are in the brief, in the brief together with the client's own summary, and in a checkpoint; by
-class; how much of the brief is to the point; how much of it fits another case (it must not); and which files
-and commands that were needed next a small brief names. Ends with 1 if a goal is missed.
+class; how much of the brief is to the point; how much of it fits another case (it must not); and which
+files and commands that were needed next a small brief names. Ends with 1 if a goal is missed.
 
 Cross-validated over sessions: for each one, the weights are chosen, among some that differ at random from
 those in the code, by the other sessions alone.

@@ -17,6 +17,7 @@ from holdfast.ops.context import Usage
 from holdfast.ops.integrity import Check, Pruned, Repaired
 from holdfast.ops.scan import Finding
 from holdfast.ops.sessions import Session
+from holdfast.ops.summaries import Cleared, Summaries, Summary
 from holdfast.ops.upkeep import Status
 
 _BAR = 44
@@ -188,6 +189,67 @@ def _findings(findings: list[Finding]) -> Table:
         table.add_row(Text(finding.kind, style="yellow"), f"{finding.path}: {finding.what}")
         table.add_row("", Text(f"→ {finding.fix}", style="dim"))
     return table
+
+
+@_render.register
+def _(value: Summaries) -> RenderableType:
+    if not value:
+        return Text(
+            "no summaries yet: they are made of work finished more than 20 turns ago, "
+            "once a window is 70 % full"
+        )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("summary", "made", "turns", "files", "subject", "session"):
+        right = name in ("turns", "files")
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "subject")
+    for row in value:
+        if row.problem:
+            table.add_row(row.id[:12], "", "", "", Text("damaged", style="red"), _short(row.session_id))
+            continue
+        whose = f"{_short(row.session_id)} agent {row.agent_id}" if row.agent_id else _short(row.session_id)
+        files = str(len(row.files_modified))
+        table.add_row(row.id[:12], _ago(row.compressed_at), _turns(row), files, row.subject, whose)
+    return table
+
+
+def _turns(value: Summary) -> str:
+    """0: too long ago to be known."""
+    known = dict.fromkeys(str(turn) if turn else "?" for turn in (value.start_turn, value.end_turn))
+    return "–".join(known)
+
+
+@_render.register
+def _(value: Summary) -> RenderableType:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    for name, words in (
+        (value.kind, value.task_id),
+        ("turns", _turns(value) + (" (only the newest part was read)" if value.partial else "")),
+        ("made", value.compressed_at),
+        ("session", value.session_id),
+        ("agent", value.agent_id),
+        ("file", value.path),
+    ):
+        if words:
+            facts.add_row(name, words)
+    lines: list[RenderableType] = [Text(value.subject, style="bold"), facts]
+    for title, items in (
+        ("Outcomes", value.key_outcomes),
+        ("Files modified", value.files_modified),
+        ("Commands run", value.commands_run),
+        ("Errors resolved", value.errors_resolved),
+    ):
+        if items:
+            lines += [Text(""), Text(title, style="bold"), *[Text(f"- {item}") for item in items]]
+    return Group(*lines)
+
+
+@_render.register
+def _(value: Cleared) -> RenderableType:
+    if not value.removed:
+        return Text("nothing to remove: there are no summaries")
+    said = [f"removed {one.path}: {one.subject or 'damaged'}" for one in value.removed]
+    return Group(*[Text(words) for words in said])
 
 
 @_render.register

@@ -103,9 +103,9 @@ def fold_part(
     part.dead = [dead for dead in seen.dead if dead[1] > start and dead[0] < stop]
     fd = files.open_regular(path)
     try:
-        first = start if stop - start <= most else _line_end(fd, stop - most, stop)
+        first = start if stop - start <= most else line_end(fd, stop - most, stop)
         part.start = part.offset = max([first, *(to for since, to in part.dead if since < first < to)])
-        for offset, raw, length in _live_lines(part, fd, stop, Account(), elapsed() + seconds):
+        for offset, raw, length in live_lines(part, fd, stop, Account(), elapsed() + seconds):
             for record in records(raw, Account()) if only in raw else ():
                 made = entry(record, offset, length)
                 if made is not None:

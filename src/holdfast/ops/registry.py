@@ -23,6 +23,8 @@ READS = {
     "receipt": "holdfast.ops.survival:receipt",
     "sessions": "holdfast.ops.sessions:list_all",
     "status": "holdfast.ops.upkeep:status",
+    "summaries.list": "holdfast.ops.summaries:list_all",
+    "summaries.show": "holdfast.ops.summaries:show",
     "usage": "holdfast.ops.context:usage",
     "verify": "holdfast.ops.checkpoints:verify",
 }
@@ -37,6 +39,7 @@ LOCAL = {
     "checkpoint.repair": "holdfast.ops.integrity:repair",
     "doctor": "holdfast.install.doctor:doctor",
     "install": "holdfast.install.operations:install",
+    "summaries.clear": "holdfast.ops.summaries:clear",
     "uninstall": "holdfast.install.operations:uninstall",
 }
 

@@ -1,0 +1,150 @@
+"""Summaries of finished work: find them, look at them, take them away."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.core import cold
+from holdfast.disk import sessions, summaries
+from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+
+_LEAST_PREFIX = 4
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One summary in the form it has on disk; `problem`: why it cannot be read, and then nothing else."""
+
+    id: str
+    session_id: str
+    agent_id: str
+    task_id: str
+    kind: str
+    subject: str
+    start_turn: int
+    end_turn: int
+    compressed_at: str
+    files_modified: list[str]
+    commands_run: list[str]
+    key_outcomes: list[str]
+    errors_resolved: list[str]
+    partial: bool
+    entry: str
+    line: str
+    path: str
+    problem: str
+
+
+class Summaries(list[Summary]):
+    """Newest first."""
+
+
+@dataclass(frozen=True)
+class Cleared:
+    removed: Summaries
+
+
+def list_all(app: Holdfast, *, session: str | None = None, limit: int = 20) -> Summaries:
+    """Summaries of work that was finished long ago, newest first.
+
+    Parameters
+    ----------
+    session
+        Only those of the session with this id.
+    limit
+        How many to show; 0 for all.
+    """
+    if limit < 0:
+        raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    return Summaries(_found(app, session)[: limit or None])
+
+
+def show(app: Holdfast, name: str, *, session: str | None = None) -> Summary:
+    """What is kept of one piece of finished work.
+
+    Parameters
+    ----------
+    name
+        Its id or the beginning of it, or the task's id.
+    session
+        Of the session with this id.
+    """
+    chosen = _chosen(app, name, session)
+    if chosen.problem:
+        raise Damaged(
+            f"{chosen.problem}; look at the file, or remove it: holdfast summaries clear {chosen.id}"
+        )
+    return chosen
+
+
+def clear(
+    app: Holdfast, name: str | None = None, *, session: str | None = None, everything: bool = False
+) -> Cleared:
+    """Remove summaries. Work that is still in its session's transcript may be summarised anew.
+
+    Parameters
+    ----------
+    name
+        Only this one: its id or the beginning of it, or the task's id.
+    session
+        Those of the session with this id.
+    everything
+        Those of every session.
+    """
+    if name is None and session is None and not everything:
+        raise BadInput("which? Name one, or give --session ID, or --everything for those of every session")
+    if everything and (name is not None or session is not None):
+        raise BadInput("--everything goes with neither a name nor --session")
+    going = Summaries(_found(app, session) if name is None else [_chosen(app, name, session)])
+    for one in going:
+        summaries.remove(app.home, one.session_id, [one.id], one.agent_id)
+    return Cleared(going)
+
+
+def _chosen(app: Holdfast, name: str, session: str | None) -> Summary:
+    found = _found(app, session)
+    exact = [one for one in found if name in (one.id, one.task_id)]
+    if not exact and len(name) >= _LEAST_PREFIX:
+        exact = [one for one in found if one.id.startswith(name) or one.task_id.startswith(name)]
+    if not exact:
+        where = f" of session {session}" if session else ""
+        raise NotFound(f"no summary {name[:80]!r}{where}; `holdfast summaries list` shows those there are")
+    if len(exact) > 1:
+        known = "\n  ".join(f"{one.id} (session {one.session_id}): {one.subject}" for one in exact[:10])
+        raise BadInput(f"{len(exact)} summaries are called {name[:80]!r}; name one by its id:\n  {known}")
+    return exact[0]
+
+
+def _found(app: Holdfast, session: str | None) -> list[Summary]:
+    """Of one session, or of all; newest first."""
+    if session is None:
+        names = sessions.names(app.home)
+    else:
+        names = [session]
+        if not os.path.isdir(app.home.session(session)):
+            raise NotFound(
+                f"no session {session!r} is known here; `holdfast sessions` lists those that are"
+            )
+    found = [
+        _one(app, name, agent, stem)
+        for name in names
+        for agent in summaries.agents(app.home, name)
+        for stem in summaries.stems(app.home, name, agent)
+    ]
+    return sorted(found, key=lambda one: (one.compressed_at, one.end_turn), reverse=True)
+
+
+def _one(app: Holdfast, session: str, agent: str, stem: str) -> Summary:
+    path = f"{app.home.session(session, agent)}/summaries/{stem}{summaries.SUFFIX}"
+    try:
+        said = summaries.read(app.home, session, stem, agent)
+    except (HoldfastError, OSError) as problem:  # one that is damaged must not hide the others
+        empty: list[str] = []
+        return Summary(
+            *(stem, session, agent, "", "", "", 0, 0, ""),
+            *(empty, empty, empty, empty, False, "", "", path, str(problem)),
+        )
+    shown = {name: said[name] for name in summaries.FIELDS if name != "place"}
+    return Summary(**shown, id=stem, line=cold.line(said), path=path, problem="")
