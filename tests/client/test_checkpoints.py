@@ -264,11 +264,7 @@ def test_it_is_an_account_of_what_really_happened(work: Played) -> None:
         "Test run: `sh ./test` → exit 0: 1 passed",
         "Test run: `sh ./test ebb` → exit 2: 1 failed",
     ]
-    assert said["Why Changed"] == [
-        "At flood the level is high, not low. [tide.sh]",
-        "Now the notes. [NOTES.md]",
-    ]
-    assert said["Key Decisions"] == []
+    assert "At flood the level is high, not low." in said["Why Changed"] + said["Key Decisions"]
 
 
 def test_what_changed_is_what_git_says_changed(work: Played) -> None:

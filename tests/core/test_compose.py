@@ -105,7 +105,7 @@ def test_tasks_come_from_all_three_sources_with_their_states():
     ]
 
 
-def test_todos_the_plan_and_what_was_said_last_are_told():
+def test_todos_and_the_plan_are_told():
     script = Script()
     script.prompt()
     script.answer(use("p", "ExitPlanMode", plan="# Plan\n\n1. read\n2. write"))
@@ -120,10 +120,10 @@ def test_todos_the_plan_and_what_was_said_last_are_told():
     assert [item[:16] for item in rest] == ["To do (completed", "To do (pending):"]
     steps = found["Next Steps"]
     assert [step.partition(" (")[0] for step in steps[:2]] == ["[x] read", "[ ] write"]
-    assert plain(steps[-1]) == "[ ] Go on from: Now I write the lexer."
+    assert len(steps) == 2
 
 
-def test_agents_and_refusals_are_told():
+def test_agents_are_told_and_a_refusal_is_no_issue():
     script = Script()
     script.prompt()
     script.answer(use("a1", "Agent", description="look for it", subagent_type="Explore", prompt="look"))
@@ -140,8 +140,6 @@ def test_agents_and_refusals_are_told():
         "a77 Explore (completed): look for it: It is in lex.py.",
         "a78 (async_launched): in the background",
     ]
-    (refused,) = found["Key Decisions"]
-    assert plain(refused) == "The person refused or interrupted `rm -rf build`: keep the build folder"
     assert found["Active Issues"] == []
 
 
@@ -166,7 +164,7 @@ def test_every_item_names_the_turn_and_the_entry():
             last = item.split("\n")[0].rstrip(":")
             assert last.endswith(")"), (section, item)
             assert " (turn " in last, (section, item)
-            assert ", entry s1-0000" in last, (section, item)
+            assert ", s1-0000" in last, (section, item)
 
 
 # What a transcript may be
@@ -258,7 +256,6 @@ def test_when_there_is_more_than_may_be_read_the_newest_is_told(tmp_path):
     words.close()
     assert plain(found["Goal"][0]) == "write them"
     assert plain(found["Commands and Tests"][0]) == "`make` → exit 0"
-    assert "all are written" in found["Next Steps"][-1]
     assert found["What Changed"][-1].startswith("[39.txt:1]")
 
 

@@ -94,5 +94,5 @@ def test_what_is_written_to_key_files_is_not_told(path):
     script.answer(use("r", "Read", file_path=f"{PROJECT}/{path}"))
     script.result("r", content="TIDE=harbour-master and more", is_error=True)
     found = sections(script)
-    assert found["What Changed"][0].startswith(f"[{path}:3] - the content of key files is never kept")
+    assert found["What Changed"][0].startswith(f"[{path}:1] - the content of key files is never kept")
     assert "harbour-master" not in json.dumps(found)

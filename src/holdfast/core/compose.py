@@ -24,11 +24,11 @@ _DONE = ("completed", "deleted")
 _LOOKED_AT = 1 << 16
 _SEPARATORS = str.maketrans("'\"`;|&()<>={},", " " * 14)
 _PLAN_LINES, _PLAN_CHARACTERS = 40, 2400
+_CHANGED = 10
 _NOT_KEPT = "the content of key files is never kept"
 _ENDED = {NO_STATUS: "failed without a status", NO_RESULT: "cut short, nobody knows how it ended"}
 _HANDED_BACK = "The report follows:\n"
 _HEARD, _FILED = " (told to a hook)", " (the client's own task files)"
-_REASON = "the user said:\n"
 
 
 class Composer:
@@ -54,9 +54,7 @@ class Composer:
         return {
             "Goal": self.goal(),
             "What Changed": self.changed(),
-            "Why Changed": self.why(),
             "Active Issues": self.issues(),
-            "Key Decisions": self.refused(),
             "Plan and Workflow": self.plan(),
             "Next Steps": self.next_steps(),
             "Commands and Tests": self.commands(),
@@ -81,38 +79,27 @@ class Composer:
             words = self._prompt(row)
             if words:
                 items.append(
-                    ("Then: " if items else "") + excerpt(words, 500) + self._where(view, row[1:3])
+                    ("Then: " if items else "") + excerpt(words, 300) + self._where(view, row[1:3])
                 )
         return items
 
     def changed(self) -> list[str]:
-        items = []
-        for view, row in reversed(self._newest("edits", 20)):  # newest first: what may be read has a bound
+        """The newest change of each file, and how many there were."""
+        items: dict[int, tuple[str, str]] = {}
+        times: dict[int, int] = {}
+        for view, row in reversed(self._newest("edits", 40)):  # newest first: what may be read has a bound
+            if len(items) == _CHANGED and row[0] not in times:
+                continue
             use = self._use(row[1:3], row[0])
             path = _path(use)
-            if path:
+            times[row[0]] = times.get(row[0], 0) + 1
+            if path and row[0] not in items:
                 what = _NOT_KEPT if is_key_file(path) else self._edit(use, row[7])
-                items.append(f"[{self._short(path)}:{row[5] or 1}] - {what}{self._where(view, row[1:3])}")
-        return _distinct(items[::-1])
-
-    def why(self) -> list[str]:
-        """What was said, or asked, last before the files were changed."""
-        reasons: dict[tuple, list[str]] = {}
-        for view, row in self._newest("edits", 20):
-            before = [place for place in view.said if place[0] <= row[1]][-1:]
-            asked = [place[1:3] for place in view.prompts if place[1] <= row[1]][-1:]
-            place = max(before + asked, default=[0, 0])
-            path = _path(self._use(row[1:3], row[0]))
-            if place[1] and path:
-                files = reasons.setdefault((view, *place), [])
-                files.append(self._short(path))
-        items = []
-        for (view, *place), files in list(reasons.items())[-4:]:
-            words = self._said(place) or self._prompt([0, *place])
-            if words:
-                names = ", ".join(dict.fromkeys(files))
-                items.append(f"{excerpt(words, 240)} [{excerpt(names, 120)}]{self._where(view, place)}")
-        return items
+                items[row[0]] = f"[{self._short(path)}:{row[5] or 1}] - {what}", self._where(view, row[1:3])
+        return [
+            said + (f", {times[file]} edits in all" if times[file] > 1 else "") + where
+            for file, (said, where) in reversed(items.items())
+        ]
 
     def issues(self) -> list[str]:
         items = []
@@ -144,17 +131,6 @@ class Composer:
                 found.append((f"{failed}: {self._error(row[1:3], given)}", self._where(view, row[1:3])))
         return found
 
-    def refused(self) -> list[str]:
-        items = []
-        for view, row in self._newest("rejections", 6):
-            words = self.redact(self._result(row)[:_LOOKED_AT]) or self._prompt([0, *row])
-            words = excerpt(words.rpartition(_REASON)[2], 200)
-            if words:
-                what = next((r[0] for r in view.commands + view.edits if r[3] == row[0]), 0)
-                about = f" {self._what(view, what)[0]}" if what else ""
-                items.append(f"The person refused or interrupted{about}: {words}{self._where(view, row)}")
-        return _distinct(items)
-
     def plan(self) -> list[str]:
         items = []
         for view, row in self._newest("plans", 1):
@@ -174,10 +150,6 @@ class Composer:
     def next_steps(self) -> list[str]:
         steps = [task[1:] for task in self._tasks()] + self._todos()
         items = [f"[{'x' if status in _DONE else ' '}] {said}{where}" for status, said, where in steps]
-        for view, row in self._newest("said", 1):
-            words = self._said(row)
-            if words:
-                items.append(f"[ ] Go on from: {excerpt(words, 600)}{self._where(view, row)}")
         return _distinct(items)
 
     def commands(self) -> list[str]:
@@ -186,13 +158,13 @@ class Composer:
         for view, row in self._newest("commands", 32):
             last.pop(row[0], None)  # of the same command only the last run
             last[row[0]] = view, row
-        for view, row in list(last.values())[-10:]:
+        for view, row in list(last.values())[-6:]:
             command = text(self._use(row[1:3], row[0]), "command")
             if command:
                 ended = _ENDED.get(row[5]) or f"exit {row[5]}"
                 told = self._outcome(command, row[3:5]) if row[6] else ""
                 kind = "Test run: " if row[6] else ""
-                shown = self._command(command, 200)
+                shown = self._command(command, 120)
                 items.append(f"{kind}`{shown}` → {ended}{told}{self._where(view, row[1:3])}")
         green = self.state.heard.green
         if green:
@@ -201,14 +173,14 @@ class Composer:
 
     def agents(self) -> list[str]:
         items = []
-        for view, row in self._newest("agents", 16):
+        for view, row in self._newest("agents", 8):
             given = self._use(row[1:3], tool="Agent") or self._use(row[1:3], tool="Task")
             about = excerpt(
                 self.redact(text(given, "description") or text(given, "prompt")[:_LOOKED_AT]), 120
             )
             kind = excerpt(text(given, "subagent_type"), 40)
             said = self._report(row[3:5]) if row[5] == "completed" else ""
-            came = f": {excerpt(said, 240)}" if said else ""
+            came = f": {excerpt(said, 100)}" if said else ""
             items.append(
                 f"{excerpt(row[0], 64)}{' ' + kind if kind else ''} ({excerpt(row[5], 32)}): {about}{came}"
                 + self._where(view, row[1:3])
@@ -224,9 +196,7 @@ class Composer:
         records = self.words(*place)
         entry = excerpt(text(records[0], "uuid"), 8).rstrip(" …") if records else ""
         turn = 0 if view.start else view.turn(place[0])
-        named = [f"turn {turn}" if turn else "", f"entry {entry}" if entry else ""]
-        known = ", ".join(filter(None, named))
-        return f" ({known})" if known else ""
+        return place_of(turn, entry)
 
     def _prompt(self, row: list) -> str:
         return self.redact("".join(self._typed(record) for record in self.words(*row[1:3]))[:_LOOKED_AT])
@@ -298,7 +268,7 @@ class Composer:
         if _names_key_file(command):
             return ""
         lines = self.redact(_tail(self._result(place))).rstrip().split("\n")
-        return f": {excerpt(lines[-1].strip('= '), 160)}" if lines[-1] else ""
+        return f": {excerpt(lines[-1].strip('= '), 100)}" if lines[-1] else ""
 
     def _edit(self, given: dict, hunks: int) -> str:
         if "content" in given:
@@ -310,7 +280,7 @@ class Composer:
         more = f", {hunks} places" if hunks > 1 else ""
         counted = f"+{_lines(new)} −{_lines(old)}{more}"
         shown = _first_difference(self.redact(old[:_LOOKED_AT]), self.redact(new[:_LOOKED_AT]))
-        return f"`{excerpt(shown, 120)}` ({counted})" if shown else f"changed ({counted})"
+        return f"`{excerpt(shown, 80)}` ({counted})" if shown else f"changed ({counted})"
 
     def _tasks(self) -> list[tuple[str, str, str, str]]:
         """(id, status, subject, where), from the transcript, the hooks and the client's own files."""
@@ -346,6 +316,13 @@ class Composer:
     def _short(self, path: str) -> str:
         inside = path.removeprefix(self.project.rstrip("/") + "/")
         return excerpt(self.redact(inside), 200)
+
+
+def place_of(turn: int, entry: str) -> str:
+    """Where something was said, as it stands behind an item."""
+    if turn and entry:
+        return f" (turn {turn}, {entry})"
+    return f" (turn {turn})" if turn else f" (entry {entry})" if entry else ""
 
 
 def _fingerprints(given: dict) -> tuple:

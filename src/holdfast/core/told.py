@@ -1,15 +1,16 @@
 """What was said, in the sections of a checkpoint: the facts worth most, each where one looks for it.
 
-What the person typed is told apart from what the model said: only the one may be read as an instruction.
+What the person typed stands in sections of its own: only that may be read as an instruction.
 """
 
 from holdfast.core.brief import known_items
+from holdfast.core.compose import place_of
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
 from holdfast.core.facts import AGENT, ANSWER, PLAN, REFUSED, USER, Facts
 from holdfast.core.worth import KNOWN, Item, chosen, weighed
 
-#: " (turn 123, entry 01234567)" and the dash before an item.
-_PLACE = 30
+#: " (turn 123, 01234567)" and the dash before an item; half of the units share theirs with another.
+_PLACE = 14
 #: So much of a unit tells whether it stands there already.
 _ENOUGH = 60
 _BY_CLASS = {
@@ -26,8 +27,17 @@ def fill(sections: dict[str, list[str]], facts: Facts, room: int) -> None:
     items = [item for item in weighed(facts, known_items(facts, [])) if item.text[:_ENOUGH] not in there]
     for item in items:
         item.cost = _PLACE
+    last: dict[str, str] = {}
     for item in sorted(chosen(items, room, there), key=lambda item: item.order):
-        sections.setdefault(_section(item), []).append(_shown(item))
+        name = _section(item)
+        said = sections.setdefault(name, [])
+        words = f"[ ] {item.text}" if name == "Next Steps" else item.text
+        place = "" if item.kind == KNOWN else place_of(item.turn, item.entry)
+        if place and last.get(name) == place and name != "Next Steps":
+            said[-1] = f"{said[-1].removesuffix(place)}\n{words}{place}"  # one saying, one item
+        else:
+            said.append(words + place)
+        last[name] = place
 
 
 def _section(item: Item) -> str:
@@ -40,12 +50,3 @@ def _section(item: Item) -> str:
     if item.kind == REFUSED:
         return "Key Decisions"
     return _BY_CLASS.get(item.cls, "Why Changed")
-
-
-def _shown(item: Item) -> str:
-    words = f"[ ] {item.text}" if _section(item) == "Next Steps" else item.text
-    if item.kind in (USER, ANSWER):
-        words = f"The user: {words}"
-    elif item.kind == PLAN:
-        words = f"Planned: {words}"
-    return words if item.kind == KNOWN else f"{words} (turn {item.turn}, entry {item.entry})"
