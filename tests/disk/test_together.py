@@ -169,3 +169,34 @@ def test_a_counter_that_is_no_file_is_not_written_into(tmp_path: Path, home: Pat
     }[what]()
     assert take(Home(str(home)), tmp_path, NOW)["iteration"] == 2
     assert victim.read_text() == "7\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("2026-11-16-043904", True),
+        ("2026-11-16-043904-002", True),
+        ("2026-11-16-043904-1999", True),
+        ("2026-11-16-043904-02", False),
+        ("2026-11-16-043904-00002", False),
+        ("2026-11-16-043904.md", False),
+        ("2026-11-16-04390", False),
+        ("2026-11-16-04390٤", False),
+        ("2026-11-16-043904-00\u0662", False),
+        ("2026_11_16_043904", False),
+        (" 026-11-16-043904", False),
+        ("latest", False),
+        ("", False),
+    ],
+)
+def test_a_name_is_a_time_and_nothing_else(name: str, expected: bool) -> None:
+    assert checkpoints.is_stem(name) is expected
+
+
+def test_names_are_in_the_order_of_time_and_only_those_before_one(tmp_path: Path) -> None:
+    names = ["2026-11-16-043904", "2026-11-16-043904-002", "2026-11-17-000000", "2027-01-01-000000"]
+    for name in [*names, "notes", ".2026-11-16-043904", "latest"]:
+        (tmp_path / f"{name}.md").touch()
+    with Folder.open(str(tmp_path)) as folder:
+        assert checkpoints.stems(folder) == names
+        assert checkpoints.stems(folder, "2026-11-17-000000") == names[:2]

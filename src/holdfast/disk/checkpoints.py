@@ -30,7 +30,8 @@ _MOST_NAMES = 2000
 _LARGEST_HEAD = 1 << 16
 _PRUNED_EVERY = 16
 _LOOKED_AT, _MOST_COUNTED = 64, 10**9
-_DIGITS = frozenset("0123456789")
+_ZEROS = str.maketrans("123456789", "000000000")
+_SHAPES = ("0000-00-00-000000", "0000-00-00-000000-000", "0000-00-00-000000-0000")
 _KEY_SIZE = 32
 #: In so many bytes a checkpoint has said its id and uid.
 _INTRODUCED = 128
@@ -218,17 +219,13 @@ def stem_at(at: int) -> str:
 
 def is_stem(name: str) -> bool:
     """YYYY-MM-DD-HHMMSS, or that with a number."""
-    date, _, number = name[:17], name[17:18], name[18:]
-    shape = "".join("0" if letter in _DIGITS else letter for letter in date)
-    return shape == "0000-00-00-000000" and (
-        len(name) == 17 or (name[17] == "-" and 3 <= len(number) <= 4 and _DIGITS.issuperset(number))
-    )
+    return name.translate(_ZEROS) in _SHAPES
 
 
-def stems(folder: Folder) -> list[str]:
+def stems(folder: Folder, before: str = "~") -> list[str]:
     """Names of all files in the folder that can be checkpoints, oldest first."""
-    names = (name.removesuffix(SUFFIX) for name in folder.names() if name.endswith(SUFFIX))
-    return sorted(name for name in names if is_stem(name))
+    names = (name[: -len(SUFFIX)] for name in folder.names() if name < before and name.endswith(SUFFIX))
+    return sorted(filter(is_stem, names))
 
 
 def _count(folder: Folder) -> int:

@@ -20,7 +20,7 @@ def prune_folder(home: Home, folder: Folder, now: int, most: int, turn: int = 0)
     repository may bring thousands that are not ours."""
     tidy(folder, now)
     limit = checkpoints.stem_at(now - KEPT_MS)
-    old = [stem for stem in checkpoints.stems(folder) if stem < limit]
+    old = checkpoints.stems(folder, limit)
     if not old or marks.damaged(home):
         return []
     pinned, key = marks.pinned(home), checkpoints.seal_key(home)
@@ -50,8 +50,9 @@ def _remove(folder: Folder, stems: list[str]) -> None:
 def tidy(folder: Folder, now: int) -> None:
     """What those that were killed left unfinished. It was never acknowledged."""
     for name in folder.names():
-        is_ours = id_time(name[1:27]) or checkpoints.is_stem(name[1:18])
-        if is_ours and name.startswith(".") and name.endswith(TEMPORARY):
+        if not (name[0] == "." and name.endswith(TEMPORARY)):
+            continue
+        if id_time(name[1:27]) or checkpoints.is_stem(name[1:18]):
             changed = folder.changed_at(name)
             if 0 < changed < now - _UNFINISHED_MS:
                 folder.remove(name)
