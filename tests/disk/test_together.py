@@ -14,7 +14,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
 from holdfast.core import checkpoint
 from holdfast.core.events import Event
-from holdfast.disk import checkpoints, index
+from holdfast.disk import checkpoints, index, retention
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import Home
 from holdfast.engine import handle
@@ -199,4 +199,22 @@ def test_names_are_in_the_order_of_time_and_only_those_before_one(tmp_path: Path
         (tmp_path / f"{name}.md").touch()
     with Folder.open(str(tmp_path)) as folder:
         assert checkpoints.stems(folder) == names
-        assert checkpoints.stems(folder, "2026-11-17-000000") == names[:2]
+        assert checkpoints.stems_of(folder.names(), "2026-11-17-000000") == names[:2]
+
+
+def test_a_large_folder_is_listed_more_seldom_and_more_of_it_looked_at(
+    tmp_path: Path, home: Path, monkeypatch
+) -> None:
+    looked: list[tuple[int, int]] = []
+    real = retention.prune_folder
+    monkeypatch.setattr(
+        retention, "prune_folder", lambda *args: (looked.append((args[3], args[4])), real(*args))[1]
+    )
+    monkeypatch.setattr(checkpoints, "_PRUNED_EVERY", 2)
+    for large, expected in ((False, [(64, 0), (64, 1), (64, 2)]), (True, [(192, 1)])):
+        size = (tmp_path / ".claude/checkpoints").stat().st_size if large else 1 << 40
+        monkeypatch.setattr(checkpoints, "_LISTED", size // 2)
+        for turn in range(6):
+            take(Home(str(home)), tmp_path, NOW + turn + 9 * large)
+        assert looked == expected
+        looked.clear()

@@ -322,7 +322,7 @@ def test_a_disk_that_does_not_answer_does_not_hold_up_a_compaction(home, project
 
 
 def test_what_is_taken_stays_taken_when_tidying_up_takes_too_long(home, project, tmp_path):
-    package = slow(tmp_path / "slow", "    tidy(folder, now)\n", "disk/retention.py")
+    package = slow(tmp_path / "slow", "    tidy(folder, names, now)\n", "disk/retention.py")
     for _ in range(3):
         run_silently(ending(project), home, package=package)
     assert not owed(home)
@@ -330,7 +330,7 @@ def test_what_is_taken_stays_taken_when_tidying_up_takes_too_long(home, project,
 
 
 def test_nobody_waits_until_all_is_tidied_up(home, project, tmp_path):
-    package = slow(tmp_path / "slow", "    tidy(folder, now)\n", "disk/retention.py")
+    package = slow(tmp_path / "slow", "    tidy(folder, names, now)\n", "disk/retention.py")
     edit(package / "hook.py", "_BUDGET_S = 1.0\n", "_BUDGET_S = 60.0\n")
     began = time.monotonic()
     run_silently(ending(project), home, package=package)

@@ -29,6 +29,8 @@ _PLACE = ((".claude", 0o755), ("checkpoints", 0o700))
 _MOST_NAMES = 2000
 _LARGEST_HEAD = 1 << 16
 _PRUNED_EVERY = 16
+#: Size of a folder, as the file system gives it, that is listed that often: some 5,000 names.
+_LISTED = 1 << 18
 _LOOKED_AT, _MOST_COUNTED = 64, 10**9
 _ZEROS = str.maketrans("123456789", "000000000")
 _SHAPES = ("0000-00-00-000000", "0000-00-00-000000-000", "0000-00-00-000000-0000")
@@ -93,14 +95,16 @@ def _afterwards(home: Home, folder: Folder, entry: dict, key: bytes) -> None:
 
 
 def _tidied(home: Home, folder: Folder, iteration: int, at: int) -> None:
-    """Now and then what is old goes: the whole folder is listed for it."""
-    turn, rest = divmod(iteration, _PRUNED_EVERY)
+    """Now and then what is old goes. The whole folder is listed for it: the larger it is, the more seldom,
+    and the more is looked at then."""
+    times = 1 + posix.fstat(folder.fd).st_size // _LISTED
+    turn, rest = divmod(iteration, _PRUNED_EVERY * times)
     if rest != 1:
         return
     from holdfast.disk import retention
 
     try:
-        retention.prune_folder(home, folder, at, _LOOKED_AT, turn)
+        retention.prune_folder(home, folder, at, _LOOKED_AT * times, turn)
     except (OSError, BadInput) as problem:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 
@@ -222,10 +226,14 @@ def is_stem(name: str) -> bool:
     return name.translate(_ZEROS) in _SHAPES
 
 
-def stems(folder: Folder, before: str = "~") -> list[str]:
+def stems(folder: Folder) -> list[str]:
     """Names of all files in the folder that can be checkpoints, oldest first."""
-    names = (name[: -len(SUFFIX)] for name in folder.names() if name < before and name.endswith(SUFFIX))
-    return sorted(filter(is_stem, names))
+    return stems_of(folder.names())
+
+
+def stems_of(names: list[str], before: str = "~") -> list[str]:
+    cut = (name[: -len(SUFFIX)] for name in names if name < before and name.endswith(SUFFIX))
+    return sorted(filter(is_stem, cut))
 
 
 def _count(folder: Folder) -> int:

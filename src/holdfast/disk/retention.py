@@ -18,9 +18,9 @@ _UNFINISHED_MS = 3600 * 1000
 def prune_folder(home: Home, folder: Folder, now: int, most: int, turn: int = 0) -> list[str]:
     """Remove what may go; the names. At most so many are looked at, others the next `turn`: a cloned
     repository may bring thousands that are not ours."""
-    tidy(folder, now)
-    limit = checkpoints.stem_at(now - KEPT_MS)
-    old = checkpoints.stems(folder, limit)
+    names = folder.names()
+    tidy(folder, names, now)
+    old = checkpoints.stems_of(names, checkpoints.stem_at(now - KEPT_MS))
     if not old or marks.damaged(home):
         return []
     pinned, key = marks.pinned(home), checkpoints.seal_key(home)
@@ -47,9 +47,9 @@ def _remove(folder: Folder, stems: list[str]) -> None:
         folder.remove(stem + checkpoints.SUFFIX)
 
 
-def tidy(folder: Folder, now: int) -> None:
+def tidy(folder: Folder, names: list[str], now: int) -> None:
     """What those that were killed left unfinished. It was never acknowledged."""
-    for name in folder.names():
+    for name in names:
         if not (name[0] == "." and name.endswith(TEMPORARY)):
             continue
         if id_time(name[1:27]) or checkpoints.is_stem(name[1:18]):
