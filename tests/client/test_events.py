@@ -17,7 +17,15 @@ from hooks import folder, heard, lines, notes, state
 
 INSTRUCTIONS = "Additional Instructions:\n"
 #: After /compact the client tells the model which hooks ran. Output of ours would follow a colon.
-HOOK_RAN = re.compile(r"(?:Pre|Post)Compact \[[^\]]*\] completed successfully(?!:)")
+HOOK_RAN = re.compile(r"(?:Pre|Post)Compact \[[^\]]*\] completed successfully(?!:(?! COMPACTION))")
+#: What we print before a compaction, and what stands between our fences.
+OURS = re.compile(
+    r"COMPACTION PRESERVATION INSTRUCTIONS \(holdfast; trigger: \w+\)|<(holdfast-[0-9a-f]{8})>.*?</\1>"
+    r"|holdfast has a checkpoint .*?/holdfast:load \S+ would\."
+)
+BLOCK = re.compile(
+    r"COMPACTION PRESERVATION INSTRUCTIONS .*?COMPACTION RULES:(?:\n  \d\. [^\n]*)+", re.DOTALL
+)
 #: What the client itself puts after a user's words for the summary.
 REMINDER = "REMINDER: Do NOT call any tools."
 
@@ -65,7 +73,7 @@ def test_nothing_else_was_counted(played: Played) -> None:
     assert set((played.home / "sessions").rglob("state.json")) == known
 
 
-def test_no_hook_failed_or_said_anything(played: Played) -> None:
+def test_no_hook_failed_or_said_what_is_not_for_the_model(played: Played) -> None:
     """The client writes a line for a hook that failed, blocked, was too slow, or printed something."""
     written = [
         entry["attachment"]
@@ -73,19 +81,22 @@ def test_no_hook_failed_or_said_anything(played: Played) -> None:
         for entry in entries
         if entry.get("type") == "attachment" and "hook_" in entry["attachment"]["type"]
     ]
-    assert written == []
+    assert {one["hookEvent"] for one in written} <= {"SessionStart", "UserPromptSubmit", "PostToolBatch"}
+    assert {one["type"] for one in written} <= {"hook_additional_context", "hook_success"}
+    assert not any(one.get("exitCode") for one in written)
 
 
 def test_nothing_was_degraded(played: Played) -> None:
     assert notes(played.home) == []
-    assert {note["event"] for note in lines(played.home / "events.jsonl")} <= {"checkpoint.taken"}
+    done = {"checkpoint.taken", "injection.brief", "restore.receipt"}
+    assert {note["event"] for note in lines(played.home / "events.jsonl")} <= done
 
 
-def test_the_model_was_sent_nothing_of_ours(played: Played) -> None:
+def test_what_the_model_is_sent_of_ours_is_fenced(played: Played) -> None:
     for request in played.requests:
         # The folder of the test run may have any name.
         sent = json.dumps(request["body"]).replace(str(played.machine.folder), "")
-        assert "holdfast" not in HOOK_RAN.sub("", sent).lower()
+        assert "holdfast" not in OURS.sub("", HOOK_RAN.sub("", sent)).lower()
 
 
 def asked_for_summaries(played: Played) -> Iterator[str]:
@@ -101,7 +112,8 @@ def test_a_summary_is_asked_for_in_the_users_words_and_no_others(played: Played)
     assert len(asked) == len(told)
     for prompt, event in zip(asked, told, strict=True):
         own = prompt.rpartition(INSTRUCTIONS)[2].partition(REMINDER)[0] if INSTRUCTIONS in prompt else ""
-        assert own.strip() == (event["custom_instructions"] or "")
+        assert BLOCK.sub("", own).strip() == (event["custom_instructions"] or "")
+        assert '{"' not in own
 
 
 def test_the_context_is_what_the_api_said(played: Played) -> None:

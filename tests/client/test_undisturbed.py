@@ -19,14 +19,21 @@ _CHANGES = re.compile(
     r"|\ba[0-9a-f]{16}\b"  # ids of agents
     r"|duration_ms: \d+"  # of an agent
 )
+#: What we say into a session, as it stands in a request.
+_OURS = re.compile(
+    r"(?:\\n\\n)?<system-reminder>\\n\w+ hook additional context: <(holdfast-[0-9a-f]{8})>.*?</\1>\\n"
+    r"</system-reminder>"
+    r"|\\n\\nAdditional Instructions:\\nCOMPACTION PRESERVATION INSTRUCTIONS.*?in-progress task context"
+)
 
 
 def sent(played: Played) -> list[str]:
-    """What the model was sent, without what differs between any two runs."""
+    """What the model was sent, without what differs between any two runs, and without what is ours."""
     folder = str(played.machine.folder)
     slug = re.sub(r"[^A-Za-z0-9]", "-", folder)
     bodies = (json.dumps(request["body"], sort_keys=True) for request in played.requests)
-    return [_CHANGES.sub("*", body.replace(folder, "").replace(slug, "")) for body in bodies]
+    plain = (_OURS.sub("", body) for body in bodies)
+    return [_CHANGES.sub("*", body.replace(folder, "").replace(slug, "")) for body in plain]
 
 
 def difference(one: list[str], other: list[str]) -> str:

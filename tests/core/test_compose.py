@@ -105,7 +105,7 @@ def test_tasks_come_from_all_three_sources_with_their_states():
     ]
 
 
-def test_todos_and_the_plan_are_told():
+def test_todos_the_plan_and_what_was_said_last_are_told():
     script = Script()
     script.prompt()
     script.answer(use("p", "ExitPlanMode", plan="# Plan\n\n1. read\n2. write"))
@@ -120,7 +120,7 @@ def test_todos_and_the_plan_are_told():
     assert [item[:16] for item in rest] == ["To do (completed", "To do (pending):"]
     steps = found["Next Steps"]
     assert [step.partition(" (")[0] for step in steps[:2]] == ["[x] read", "[ ] write"]
-    assert len(steps) == 2
+    assert plain(steps[-1]) == "[ ] Go on from: Now I write the lexer."
 
 
 def test_agents_are_told_and_a_refusal_is_no_issue():

@@ -174,7 +174,7 @@ def test_words_of_any_kind_stay_inside_their_item(name, home, tmp_path):
         "Key Decisions": 0,
         "Standing Instructions": 0,
         "Plan and Workflow": 4,
-        "Next Steps": 3,
+        "Next Steps": 4,
         "Commands and Tests": 3,
         "Agents": 1,
     }

@@ -150,6 +150,10 @@ class Composer:
     def next_steps(self) -> list[str]:
         steps = [task[1:] for task in self._tasks()] + self._todos()
         items = [f"[{'x' if status in _DONE else ' '}] {said}{where}" for status, said, where in steps]
+        for view, row in self._newest("said", 1):
+            words = self._said(row)
+            if words:
+                items.append(f"[ ] Go on from: {excerpt(words, 240)}{self._where(view, row)}")
         return _distinct(items)
 
     def commands(self) -> list[str]:
@@ -158,7 +162,7 @@ class Composer:
         for view, row in self._newest("commands", 32):
             last.pop(row[0], None)  # of the same command only the last run
             last[row[0]] = view, row
-        for view, row in list(last.values())[-6:]:
+        for view, row in list(last.values())[-16:]:
             command = text(self._use(row[1:3], row[0]), "command")
             if command:
                 ended = _ENDED.get(row[5]) or f"exit {row[5]}"
