@@ -69,10 +69,11 @@ def usage_of(turn: dict) -> dict:
 class Script:
     """What is left to be said, and a record of all that was asked."""
 
-    def __init__(self, turns: dict, record: Path, first: int = 0) -> None:
+    def __init__(self, turns: dict, record: Path, first: int = 0, lean: bool = False) -> None:
         self.left = {kind: list(queue) for kind, queue in turns.items()}
         self.refused: list[str] = []
         self._record = record
+        self._lean = lean  # of a request only its messages: system and tools are 80 KB of each
         self._number = first  # ids are counted, not drawn: two runs of a script can be compared
         self._lock = threading.Lock()
 
@@ -84,7 +85,8 @@ class Script:
             number = self._number
             turn = self._next(kind, number)
             usage = None if "error" in turn else usage_of(turn)
-            asked = {"kind": kind, "session": session, "turn": turn, "usage": usage, "body": body}
+            kept = {"messages": body.get("messages", [])} if self._lean else body
+            asked = {"kind": kind, "session": session, "turn": turn, "usage": usage, "body": kept}
             with self._record.open("a") as file:
                 file.write(json.dumps(asked) + "\n")
         time.sleep(turn.get("delay_s", 0))

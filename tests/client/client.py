@@ -13,6 +13,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ _KEY = "sk-ant-api03-scripted-" + "0" * 60
 _WITHIN_S = 60
 #: What the harness itself may take beyond the client: starting, and a terminal's waits.
 _HARNESS_S = 120
+#: More than one run asks for: the ids of two runs of a machine must not meet in one session.
+_REQUESTS = 100_000
 #: Every event of the client but those that would change what it does (a Worktree hook replaces its
 #: own code) or run for every piece of text it draws (MessageDisplay).
 EVENTS = (
@@ -57,7 +60,7 @@ def namespace() -> tuple[str, ...]:
     return before
 
 
-def wired(command: list[str], events: list[str] = EVENTS) -> dict:
+def wired(command: list[str], events: Sequence[str] = EVENTS) -> dict:
     """Settings in which one command is the hook of many events."""
     hook = {"type": "command", "command": shlex.join(command), "timeout": 5}
     return {"hooks": {event: [{"hooks": [hook]}] for event in events}}
@@ -181,35 +184,46 @@ class Machine:
         resume: str = "",
         client_json: dict | None = None,
         session: bool = True,
-        probed: bool = True,
+        probed: bool | Sequence[str] = True,
         kill: dict | None = None,
         cwd: Path | None = None,
+        session_id: str = "",
+        after: str = "",
+        within_s: int = _WITHIN_S,
+        lean: bool = False,
     ) -> Path:
         """One start of the client, as a job. `keys` makes it interactive (see `terminal`); `client_json`
         goes into the client's own memory of itself, where for instance its cached feature flags are. Not
-        a `session`: one of the client's other commands, which want no flags. Not `probed`: with no hook
-        of ours beside. `kill` ends it with SIGKILL as soon as the probe was told of an event so often,
-        {"event": "PostToolUse", "times": 9}; `cwd` is where it is started, if not in the project."""
+        a `session`: one of the client's other commands, which want no flags. `probed`: no hook of ours
+        beside, or at these events only. `kill` ends it with SIGKILL as soon as the probe was told of an
+        event so often, {"event": "PostToolUse", "times": 9}; `cwd` is where it is started, if not in the
+        project. `session_id` is the name of a new session, `after` that of one that must have begun before
+        this client is started; `lean` records of what is sent only what differs from request to request."""
         number = len(list(self.folder.glob("run-*")))
         folder = self.folder / f"run-{number}"
         folder.mkdir()
         probe = [PYTHON, "-I", "-S", str(HERE / "probe.py"), str(folder / "probe.jsonl")]
-        whole = merged(wired(probe) if probed else {}, settings or {})
+        told = EVENTS if probed is True else probed or []
+        whole = merged(wired(probe, told), settings or {})
         self._prepare(whole, client_json or {}, cwd or self.project)
         loose = ["--dangerously-skip-permissions"]
         loose += [] if keys else ["--output-format", "stream-json", "--verbose"]
         loose += ["--resume", resume] if resume else []
+        loose += ["--session-id", session_id] if session_id else []
         loose += [word for place in plugin_dirs or [] for word in ("--plugin-dir", str(place))]
         job = {
             "argv": [str(self.binary), *args, *(loose if session else [])],
             "cwd": str(cwd or self.project),
             "env": {**self._environ(), **(env or {})},
             "script": script,
-            "first": number * 1000,
+            "first": number * _REQUESTS,
             "keys": keys or [],
             "kill": kill or {},
             "heard": str(folder / "probe.jsonl"),
-            "within_s": _WITHIN_S,
+            "session": session_id,
+            "after": after,
+            "within_s": within_s,
+            "lean": lean,
         }
         (folder / "job.json").write_text(json.dumps(job))
         return folder / "job.json"
@@ -261,7 +275,7 @@ def _enter(job: Path) -> None:
         cwd=job.parent,
         capture_output=True,
         text=True,
-        timeout=_WITHIN_S + _HARNESS_S,
+        timeout=json.loads(job.read_text())["within_s"] + _HARNESS_S,
         check=False,
     )
     if done.returncode != 0:

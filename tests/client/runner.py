@@ -28,6 +28,8 @@ _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
 _REQUEST = "16sh14x"
 #: Addresses reserved for documentation: nothing is ever there, but a route would be found.
 _OUTSIDE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+#: How long a client waits for another to begin.
+_OTHER_S = 60
 _NO_WAY = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EHOSTUNREACH, errno.EAFNOSUPPORT)
 
 
@@ -53,6 +55,22 @@ def refuse_a_way_out(outside: tuple = _OUTSIDE) -> None:
             sys.exit("this network namespace leads outside; the client is not started")
 
 
+def heard(job: dict) -> list[dict]:
+    """What the probe was told so far."""
+    path = Path(job["heard"])
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def await_other(job: dict) -> None:
+    """Clients that start at once on a new machine migrate its settings under each other's hands."""
+    end = time.monotonic() + _OTHER_S
+    while job["after"] and not any(one["session_id"] == job["after"] for one in heard(job)):
+        if time.monotonic() > end:
+            sys.exit(f"session {job['after']} has not begun within {_OTHER_S} s")
+        time.sleep(0.05)
+
+
 class Killer(threading.Thread):
     """Ends a client that is still ours to wait for, as soon as the probe was told of an event so often:
     then our own hook of the same event is at work beside it."""
@@ -61,7 +79,7 @@ class Killer(threading.Thread):
         super().__init__(daemon=True)
         self._victim = os.pidfd_open(pid)
         self._event, self._times = job["kill"].get("event"), job["kill"].get("times", 1)
-        self._heard = Path(job["heard"])
+        self._job = job
         if job["kill"]:
             self.start()
 
@@ -71,8 +89,7 @@ class Killer(threading.Thread):
         signal.pidfd_send_signal(self._victim, signal.SIGKILL)
 
     def _told(self) -> int:
-        lines = self._heard.read_text().split("\n")[:-1] if self._heard.exists() else []
-        return sum(json.loads(line)["hook_event_name"] == self._event for line in lines)
+        return sum(one["hook_event_name"] == self._event for one in heard(self._job))
 
 
 def run_client(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
@@ -96,7 +113,7 @@ def run_client(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
 
 
 def run_terminal(job: dict, env: dict[str, str], folder: Path) -> tuple[int, str]:
-    terminal = Terminal(job["argv"], env, job["cwd"], Path(job["heard"]))
+    terminal = Terminal(job["argv"], env, job["cwd"], Path(job["heard"]), job["session"])
     Killer(terminal.pid, job)
     trouble = ""
     try:
@@ -113,7 +130,8 @@ def main(path: Path) -> None:
     folder = path.parent
     loopback_up()
     refuse_a_way_out()
-    api = Api(Script(job["script"], folder / "requests.jsonl", job["first"]))
+    await_other(job)
+    api = Api(Script(job["script"], folder / "requests.jsonl", job["first"], job["lean"]))
     api.start()
     env = {**job["env"], "ANTHROPIC_BASE_URL": api.url}
     code, trouble = (run_terminal if job["keys"] else run_client)(job, env, folder)

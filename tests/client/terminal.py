@@ -6,6 +6,8 @@ Steps, each an object:
     {"see": "regex", "within_s": 20}      in what was drawn since the last step that typed or pressed
     {"event": "Stop", "times": 1}         the probe hook has been given this event so often, and the
                                           client, whose busy sign moves, has come to rest
+
+Where several clients share a probe, only what was told of this one's `session` counts.
 """
 
 from __future__ import annotations
@@ -20,13 +22,16 @@ import signal
 import struct
 import termios
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 _ROWS, _COLUMNS = 50, 160
 _KEYS = {"enter": "\r", "escape": "\x1b", "down": "\x1b[B", "up": "\x1b[A", "tab": "\t", "ctrl-c": "\x03"}
 _WITHIN_S = 25.0
-#: Text and Enter in one burst are taken for a paste.
+#: Text and Enter that the client reads at once are taken for a paste. So Enter waits until the text was
+#: drawn, which a client that is still starting does late, and a moment more.
+_ECHO_S = 15.0
 _BEFORE_ENTER_S = 0.3
 _EXIT_S = 15.0
 _QUIET_S = 0.4
@@ -50,10 +55,15 @@ class TooSlow(Exception):
 
 
 class Terminal:
-    def __init__(self, argv: list[str], env: dict[str, str], cwd: str, heard: Path) -> None:
+    def __init__(
+        self, argv: list[str], env: dict[str, str], cwd: str, heard: Path, session: str = ""
+    ) -> None:
         self.drawn = bytearray()
         self._since = 0
         self._heard = heard
+        self._session = session
+        self._counted = 0  # bytes of `heard`: a long session's are too many to read again and again
+        self._events: Counter[str] = Counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             _become(argv, env, cwd)
@@ -69,6 +79,8 @@ class Terminal:
         within_s = step.get("within_s", _WITHIN_S)
         if "type" in step:
             self._send(step["type"])
+            last = step["type"].split()[-1]
+            self._wait(lambda: last in plain(self.drawn[self._since :]), _ECHO_S)
             self._wait(lambda: False, _BEFORE_ENTER_S)
             self._send(_KEYS["enter"])
         elif "press" in step:
@@ -94,10 +106,16 @@ class Terminal:
             self._wait(lambda: False, _QUIET_S)
 
     def _told(self, event: str) -> int:
-        if not self._heard.exists():
-            return 0
-        lines = self._heard.read_text().splitlines()
-        return sum(json.loads(line).get("hook_event_name") == event for line in lines)
+        if self._heard.exists():
+            with self._heard.open("rb") as file:
+                file.seek(self._counted)
+                told = file.read()
+            whole = told[: told.rfind(b"\n") + 1]
+            self._counted += len(whole)
+            for line in map(json.loads, whole.splitlines()):
+                if self._session in ("", line["session_id"]):
+                    self._events[line["hook_event_name"]] += 1
+        return self._events[event]
 
     def _send(self, text: str) -> None:
         self._since = len(self.drawn)
