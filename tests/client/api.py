@@ -31,6 +31,8 @@ _SUMMARY = "<analysis>all of it</analysis>\n<summary>\n1. Primary Request and In
 #: The client's own words, by which its requests are told apart.
 _ASKS_FOR_SUMMARY = "Your task is to create a detailed summary"
 _FROM_AGENT = "cc_is_subagent=true"
+#: Every half minute, of an agent in the background: a fork of its conversation says what it is doing.
+_ASKS_FOR_PROGRESS = "Describe your most recent action in 3-5 words"
 _PIECE = 400
 
 
@@ -45,8 +47,11 @@ def words(content: object) -> str:
 def kind_of(body: dict) -> str:
     """main, agent, summary or side."""
     messages = body.get("messages") or [{}]
-    if _ASKS_FOR_SUMMARY in words(messages[-1].get("content")):
+    asked = words(messages[-1].get("content"))
+    if _ASKS_FOR_SUMMARY in asked:
         return "summary"
+    if _ASKS_FOR_PROGRESS in asked:
+        return "side"
     if _FROM_AGENT in words(body.get("system")):
         return "agent"
     return "main" if body.get("tools") else "side"
