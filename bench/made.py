@@ -62,14 +62,14 @@ class Session:
         return json.dumps(event).encode()
 
     def pre_compact(self, cwd: Path) -> bytes:
-        event = {
-            "session_id": self.session,
-            "transcript_path": str(self.path),
-            "cwd": str(cwd),
-            "hook_event_name": "PreCompact",
-            "trigger": "auto",
-        }
-        return json.dumps(event).encode()
+        return self._event(cwd, "PreCompact", trigger="auto")
+
+    def session_start(self, cwd: Path) -> bytes:
+        return self._event(cwd, "SessionStart", source="compact")
+
+    def _event(self, cwd: Path, name: str, **fields: str) -> bytes:
+        event = {"session_id": self.session, "transcript_path": str(self.path), "cwd": str(cwd)}
+        return json.dumps({**event, "hook_event_name": name, **fields}).encode()
 
     def statusline(self) -> bytes:
         told = {"input_tokens": 3, "cache_read_input_tokens": self.context, "output_tokens": 210}

@@ -80,7 +80,8 @@ class Case:
         self.made = Looked(state, app, str(self.path))
 
     def brief(self, tokens: int) -> str:
-        return "\n".join(briefs.lines(self.made.facts, tokens, self.made.tasks, self.made.errors))
+        items = worth.weighed(self.made.facts)
+        return "\n".join(briefs.lines(self.made.facts, items, tokens, self.made.tasks, self.made.errors))
 
     def checkpoint(self, tokens: int) -> str:
         self.made.room = int(tokens * PER_TOKEN) - 900

@@ -4,7 +4,6 @@ import posix
 
 from holdfast.apart import by_a_child
 from holdfast.app import Holdfast
-from holdfast.core.cold import line
 from holdfast.core.compose import Composer
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
@@ -12,11 +11,18 @@ from holdfast.core.facts import Facts
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
-from holdfast.core.told import fill
-from holdfast.disk import checkpoints, client, gathered, summaries, trail, worktree
+from holdfast.core.worth import Item, weighed
+from holdfast.disk import checkpoints, client, gathered, trail, worktree
 from holdfast.disk.folder import Folder
 from holdfast.disk.words import Words
 from holdfast.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Asked = TypeVar("Asked")
 
 _LARGEST_ALLOWED = 1 << 16
 #: Bytes of transcript whose facts one event may take in, and the seconds for it.
@@ -65,7 +71,8 @@ class Material:
         self._sections: dict[str, list[str]] | None = None
         self.room = _ROOM
         self.summary = ""
-        self._steps: tuple[list[tuple[str, str]], list[str]] | None = None
+        self._weighed: list[Item] | None = None
+        self._steps: list = []  # tasks and errors
 
     @property
     def facts(self) -> Facts:
@@ -81,11 +88,20 @@ class Material:
         return gathered.bring_up(known, self.state, self._transcript, self.redactor.text, most, seconds)
 
     @property
+    def weighed(self) -> list[Item]:
+        if self._weighed is None:
+            self._weighed = weighed(self.facts)
+        return self._weighed
+
+    @property
     def sections(self) -> dict[str, list[str]]:
         if self._sections is None:
-            self._sections = self._composed()
+            from holdfast.core.told import fill  # a brief needs no sections
+
+            asked = self._ask(lambda made: (made.sections(), made.summary(), made.steps(), made.errors()))
+            self._sections, self.summary, *self._steps = asked
             used = sum(len(item) + 3 for items in self._sections.values() for item in items)
-            fill(self._sections, self.facts, max(_AT_LEAST, self.room - used))
+            fill(self._sections, self.facts, self.weighed, max(_AT_LEAST, self.room - used))
         return self._sections
 
     @property
@@ -98,28 +114,30 @@ class Material:
         return self._known()[1]
 
     def _known(self) -> tuple[list[tuple[str, str]], list[str]]:
-        if self._steps is None:
-            self._composed()
-        assert self._steps is not None
-        return self._steps
+        if not self._steps:  # without the rest, which a brief does not need
+            self._steps = self._ask(lambda made: [made.steps(), made.errors()])
+        steps, errors = self._steps
+        return steps, errors
 
-    def _composed(self) -> dict[str, list[str]]:
+    def _ask(self, what: "Callable[[Composer], Asked]") -> "Asked":
         state, app = self.state, self.app
         words = Words(self._transcript)
         tasks = client.tasks(app.client_dir, state.session) if not state.agent else {}
         composer = Composer(state, words, self.redactor.text, self.ground.project, tasks)
         try:
-            sections, self.summary = composer.sections(), composer.summary()
-            self._steps = composer.steps(), composer.errors()
+            said = what(composer)
         finally:
             words.close()
         if words.trouble:
             whose = {"session": state.session, "agent": state.agent}
             trail.note(app.home, "degraded.words", **whose, what=words.trouble)
-        return sections
+        return said
 
     def cold(self) -> list[str]:
         """Summaries of work that is done with, ready to be kept verbatim."""
+        from holdfast.core.cold import line  # for the block alone
+        from holdfast.disk import summaries
+
         state = self.state
         newest = summaries.newest(self.app.home, state.session, _COLD, state.agent)
         return [line(summary) for summary in newest]

@@ -7,21 +7,23 @@ import posix
 
 from holdfast.app import Holdfast
 from holdfast.clock import at, rfc3339
-from holdfast.core import brief, checkpoint, preserve
+from holdfast.core import brief
 from holdfast.core.events import Event
 from holdfast.core.facts import Facts
 from holdfast.core.fence import fenced, inert
 from holdfast.core.jsontext import dump, text
 from holdfast.core.plain import ago, one_line
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, files, gathered, sessions, trail, worktree
-from holdfast.disk.kept import Kept, look
+from holdfast.core.worth import weighed
+from holdfast.disk import checkpoints, files, gathered, sessions, trail
 from holdfast.errors import HoldfastError
 from holdfast.material import Ground, Material
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from holdfast.disk.kept import Kept
 
 #: Tokens of one brief, of a follow-up, and of all that is said into one session.
 TOKENS, FOLLOW_UP, CEILING = 1500, 400, 60_000
@@ -76,12 +78,22 @@ def _added(
 
 
 def _block(event: Event, app: Holdfast, material: Material) -> str:
+    from holdfast.core import preserve  # each of the three is said at another event
+    from holdfast.disk import worktree
+
     tree = material.ground.tree
     diff = worktree.diff_stat(tree, app.environ) if tree else []
     shown = [material.redactor.text(line) for line in diff]
     trigger = "manual" if event.data.get("trigger") == "manual" else "auto"
     return preserve.block(
-        material.facts, material.tasks, material.errors, shown, material.cold(), trigger, _mark()
+        material.facts,
+        material.weighed,
+        material.tasks,
+        material.errors,
+        shown,
+        material.cold(),
+        trigger,
+        _mark(),
     )
 
 
@@ -97,7 +109,7 @@ def _after_compaction(state: State, app: Holdfast, material: Material) -> str:
     if spent >= CEILING:
         return fenced(_mark(), says, [])
     tokens = min(TOKENS, CEILING - spent) - (len(says) + 48) / brief.PER_TOKEN
-    lines = brief.lines(material.facts, tokens, material.tasks, material.errors)
+    lines = brief.lines(material.facts, material.weighed, tokens, material.tasks, material.errors)
     if not lines:
         return ""
     lines = _now(material.facts, material.ground) + lines
@@ -123,7 +135,9 @@ def _keep(app: Holdfast, state: State, said: str) -> None:
 # When a session begins
 
 
-def _newest(app: Holdfast, ground: Ground) -> tuple[Kept | None, str]:
+def _newest(app: Holdfast, ground: Ground) -> "tuple[Kept | None, str]":
+    from holdfast.disk.kept import look  # at a compaction the session's own state says enough
+
     entry = checkpoints.head(app.home, ground.lineage)
     path = entry.get("path", "")
     if type(path) is not str or not path:
@@ -134,7 +148,7 @@ def _newest(app: Holdfast, ground: Ground) -> tuple[Kept | None, str]:
         return None, ""
 
 
-def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: Kept, path: str) -> str:
+def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: "Kept", path: str) -> str:
     fields = kept.fields
     age = event.at - at(fields["created"])
     if not 0 <= age < _YOUNG_MS or fields["session_id"] == state.session:
@@ -152,7 +166,7 @@ def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: K
     checked = _checked(kept, ground, facts)
     room = TOKENS - (len(says) + 48 + sum(map(len, checked))) / brief.PER_TOKEN
     if facts.units:
-        lines = brief.lines(facts, room, tasks, [])
+        lines = brief.lines(facts, weighed(facts), room, tasks, [])
     else:
         lines = _from_sections(kept, int(room * brief.PER_TOKEN))
     return _fits(fenced(_mark(), says, checked + lines))
@@ -185,7 +199,7 @@ def _without_place(item: str) -> str:
     return words if found and place.endswith(")") else item
 
 
-def _from_sections(kept: Kept, room: int) -> list[str]:
+def _from_sections(kept: "Kept", room: int) -> list[str]:
     """The checkpoint itself, what is open first, where the facts it was made from are gone."""
     order = (
         "Goal",
@@ -195,7 +209,7 @@ def _from_sections(kept: Kept, room: int) -> list[str]:
         "Key Decisions",
         "What Changed",
     )
-    rest = [name for name in checkpoint.SECTIONS if name not in order]
+    rest = [name for name in kept.sections if name not in order]
     lines: list[str] = []
     for name in (*order, *rest):
         for item in kept.sections[name]:
@@ -207,7 +221,7 @@ def _from_sections(kept: Kept, room: int) -> list[str]:
     return lines
 
 
-def _offered(event: Event, kept: Kept, whose: str = "of the work here") -> str:
+def _offered(event: Event, kept: "Kept", whose: str = "of the work here") -> str:
     fields = kept.fields
     age = event.at - at(fields["created"])
     if age >= _YOUNG_MS:
@@ -218,7 +232,7 @@ def _offered(event: Event, kept: Kept, whose: str = "of the work here") -> str:
     )
 
 
-def _changed(state: State, app: Holdfast, ground: Ground, kept: Kept) -> str:
+def _changed(state: State, app: Holdfast, ground: Ground, kept: "Kept") -> str:
     """A session that goes on holds its conversation; only what is no longer so has to be said."""
     if kept.fields["session_id"] != state.session and not state.heard.saved:
         return ""
@@ -229,7 +243,7 @@ def _changed(state: State, app: Holdfast, ground: Ground, kept: Kept) -> str:
     return fenced(_mark(), says, lines) if lines else ""
 
 
-def _checked(kept: Kept, ground: Ground, facts: Facts) -> list[str]:
+def _checked(kept: "Kept", ground: Ground, facts: Facts) -> list[str]:
     """What the checkpoint claims, probed without touching anything."""
     fields = kept.fields
     lines: list[str] = []

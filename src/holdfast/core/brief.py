@@ -9,7 +9,7 @@ from holdfast.core.facts import ANSWER, USER, Facts
 from holdfast.core.plain import one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.core.units import LONGEST
-from holdfast.core.worth import Item, chosen, known, weighed
+from holdfast.core.worth import Item, chosen, known, together
 
 PER_TOKEN = 3.5
 _DONE = ("completed", "deleted")
@@ -20,8 +20,10 @@ _SMALL = 700
 _EDITS, _CHECKS = 4, 8
 
 
-def lines(facts: Facts, tokens: float, tasks: list[tuple[str, str]], errors: list[str]) -> list[str]:
-    """The lines of a brief of at most so many tokens."""
+def lines(
+    facts: Facts, items: list[Item], tokens: float, tasks: list[tuple[str, str]], errors: list[str]
+) -> list[str]:
+    """The lines of a brief of at most so many tokens; `items` are the facts, weighed."""
     room = int(tokens * PER_TOKEN)
     small = tokens <= _SMALL
     head = standing(facts, tasks)[: 2 if small else None]
@@ -29,7 +31,7 @@ def lines(facts: Facts, tokens: float, tasks: list[tuple[str, str]], errors: lis
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
     room -= sum(len(line) + 1 for line in head)
     more = known_items(facts, errors)
-    picked = chosen(weighed(facts, more), room, "\n".join(head))
+    picked = chosen(together(items, more), room, "\n".join(head))
     return head + [said(item) for item in sorted(picked, key=lambda item: item.order)]
 
 

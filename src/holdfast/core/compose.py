@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DONE = ("completed", "deleted")
 #: How much of one text is looked at: what an item shows is far from where this cuts.
-_LOOKED_AT = 1 << 16
+_LOOKED_AT = 1 << 13
 _SEPARATORS = str.maketrans("'\"`;|&()<>={},", " " * 14)
 _PLAN_LINES, _PLAN_CHARACTERS = 40, 2400
 _CHANGED = 10
@@ -47,6 +47,7 @@ class Composer:
         self.redact = redact
         self.project = project
         self.tasks = tasks
+        self._failed: list[tuple[str, str]] | None = None
         # While a long transcript is still being read from the front there are two views of it.
         self.views = [view for view in (state.behind, state.seen) if view]
 
@@ -124,6 +125,11 @@ class Composer:
         return [error for error, _ in self._errors()[-8:]]
 
     def _errors(self) -> list[tuple[str, str]]:
+        if self._failed is None:
+            self._failed = self._unresolved()
+        return self._failed
+
+    def _unresolved(self) -> list[tuple[str, str]]:
         found = []
         for view, row in self._newest("errors", 24):
             if not row[3]:

@@ -7,11 +7,12 @@ from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
 from holdfast.core.facts import ANSWER, REFUSED, USER, Facts
 from holdfast.core.fence import fenced
 from holdfast.core.touched import bare, is_check
-from holdfast.core.worth import Item, weighed
+from holdfast.core.worth import Item
 
 ROOM = 6000
 _TASKS, _FILES, _TESTS, _DECISIONS, _ERRORS, _INSTRUCTIONS = 10, 20, 5, 15, 8, 12
 _DONE = ("completed", "deleted")
+_BESIDE = 5  # what a line takes beside its text
 _RULES = (
     "Include ALL active/in-progress tasks with their current status",
     "Include the complete modified files list",
@@ -39,6 +40,7 @@ _TITLES = {
 
 def block(
     facts: Facts,
+    items: list[Item],
     tasks: list[tuple[str, str]],
     errors: list[str],
     diff: list[str],
@@ -47,7 +49,6 @@ def block(
     mark: str,
     room: int = ROOM,
 ) -> str:
-    items = weighed(facts)
     parts = {
         "tasks": [f"{said} ({status})" for status, said in tasks if status not in _DONE][:_TASKS],
         "instructions": _best(items, (USER, ANSWER), (INSTRUCTION,), _INSTRUCTIONS),
@@ -60,13 +61,12 @@ def block(
     }
     if not any(parts.values()):
         return ""  # the summariser knows how to sum up; it only lacks the values
-    text = _text(parts, trigger, mark)
+    over = len(_text(parts, trigger, mark)) - room
     for name in _GIVE_WAY:
-        while len(text) > room and parts[name]:
+        while over > 0 and parts[name]:
             # Errors give way from the oldest on, everything else from the least on.
-            parts[name].pop(0 if name == "errors" else -1)
-            text = _text(parts, trigger, mark)
-    return text
+            over -= len(parts[name].pop(0 if name == "errors" else -1)) + _BESIDE
+    return _text(parts, trigger, mark)
 
 
 def _text(parts: dict[str, list[str]], trigger: str, mark: str) -> str:

@@ -7,7 +7,7 @@ from holdfast.core.brief import known_items
 from holdfast.core.compose import place_of
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
 from holdfast.core.facts import AGENT, ANSWER, PLAN, REFUSED, USER, Facts
-from holdfast.core.worth import KNOWN, Item, chosen, weighed
+from holdfast.core.worth import KNOWN, Item, chosen, together
 
 #: " (turn 123, 01234567)" and the dash before an item; half of the units share theirs with another.
 _PLACE = 14
@@ -21,14 +21,13 @@ _BY_CLASS = {
 }
 
 
-def fill(sections: dict[str, list[str]], facts: Facts, room: int) -> None:
+def fill(sections: dict[str, list[str]], facts: Facts, weighed: list[Item], room: int) -> None:
     """Into the sections, after what is in them already, in the order in which it was said."""
     there = "\n".join(item for items in sections.values() for item in items)
-    items = [item for item in weighed(facts, known_items(facts, [])) if item.text[:_ENOUGH] not in there]
-    for item in items:
-        item.cost = _PLACE
+    every = together(weighed, known_items(facts, []))
+    items = [item for item in every if item.text[:_ENOUGH] not in there]
     last: dict[str, str] = {}
-    for item in sorted(chosen(items, room, there), key=lambda item: item.order):
+    for item in sorted(chosen(items, room, there, _PLACE), key=lambda item: item.order):
         name = _section(item)
         said = sections.setdefault(name, [])
         words = f"[ ] {item.text}" if name == "Next Steps" else item.text

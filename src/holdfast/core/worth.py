@@ -20,6 +20,12 @@ from holdfast.core.facts import (
     Facts,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Look = Callable[[str], float]
+
 #: What is known otherwise than by being said: files, tasks, how commands ended.
 KNOWN = 9
 _KINDS = {
@@ -46,7 +52,7 @@ _LOOKED_AT = 500
 class Item:
     """A unit that may be chosen. `order` is its place among all, oldest first."""
 
-    __slots__ = ("cls", "cost", "entry", "kind", "names", "order", "text", "topics", "turn", "worth")
+    __slots__ = ("cls", "entry", "kind", "names", "order", "text", "topics", "turn", "worth")
 
     def __init__(
         self,
@@ -61,7 +67,6 @@ class Item:
         order: int = 0,
     ) -> None:
         self.text = text
-        self.cost = 1  # characters it takes beside its own: the end of its line, where it was said
         self.kind = kind
         self.turn = turn
         self.cls = cls
@@ -76,11 +81,11 @@ def known(text: str, worth: float, turn: int, cls: str) -> Item:
     return Item(text, KNOWN, turn, cls, "", worth, names(text), topics(text))
 
 
-def weighed(facts: Facts, more: list[Item] = ()) -> list[Item]:  # type: ignore[assignment]
-    """Every unit with its worth as things stand now, oldest first; and what else is known."""
+def weighed(facts: Facts) -> list[Item]:
+    """Every unit with its worth as things stand now, oldest first."""
     sayings = {saying[5]: saying for saying in facts.sayings}
     rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
-    shared, spread, asked, late = _spread(facts, rows)
+    shared, apt, alive = _known_of(facts, rows)
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
     lengths: dict[int, int] = {}
     for row in facts.units:
@@ -88,53 +93,44 @@ def weighed(facts: Facts, more: list[Item] = ()) -> list[Item]:  # type: ignore[
     found = []
     for order, (saying, row, named, about) in enumerate(rows):
         kind, _, turn, prompt, entry, number = saying
-        typed = kind in (USER, ANSWER)
-        central = sum(shared[name] for name in named)
         every = named + about
-        among = len(every) or 1
-        log = row[3] + _KINDS[kind]
-        log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(central, 8.0) / 8
-        log += _ASKED * sum(word in asked for word in every) / among
-        log += _COMMON * sum(spread[word] for word in every) / among / 3
-        log += _ALIVE * sum(name in late for name in named) / len(named) if named else 0.0
+        log = row[3] + _KINDS[kind] + sum(map(apt, every)) / (len(every) or 1)
+        if named:
+            log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(sum(map(shared, named)), 8.0) / 8
+            log += _ALIVE * sum(map(alive, named)) / len(named)
         if prompt == facts.prompts:
             log += _CURRENT
-        if kind == USER and prompt == 1:
-            log += _FIRST
-        if kind == USER and lengths[number] > 8:
-            log += _LONG
-        stays = _TYPED_STAYS if typed else _STAYS
+        if kind == USER:
+            log += (_FIRST if prompt == 1 else 0.0) + (_LONG if lengths[number] > 8 else 0.0)
+        stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
         found.append(Item(row[1], kind, turn, row[4], entry, worth, named, about, order))
-    for item in more:
-        item.order = len(found)
-        item.worth = 2.718**item.worth
-        found.append(item)
     return found
 
 
-def _spread(facts: Facts, rows: list) -> tuple[dict, dict, set, set]:
-    """How many sayings share a name and a word (as a logarithm), what the person spoke of, and what was
-    spoken of lately."""
+def _known_of(facts: Facts, rows: list) -> "tuple[Look, Look, Look]":
+    """What a word adds: a name that sayings share; any word the person spoke of, less if it is everywhere;
+    a name that was spoken of lately."""
     by_saying: dict[int, set] = {}
     asked: set = set()
     late: set = set()
     since = facts.turns - max(8, facts.turns * 0.15)
-    counts: dict[str, int] = {}
     for saying, _, named, about in rows:
-        words = by_saying.setdefault(saying[5], set())
-        for word in named + about:
-            if word not in words:
-                words.add(word)
-                counts[word] = counts.get(word, 0) + 1
+        by_saying.setdefault(saying[5], set()).update(named, about)
         if saying[0] == USER:
             asked.update(named, about)
         if saying[2] >= since:
-            late.update(named, about)
-    logs = [0.0, 0.0, *(_log(count) for count in range(2, 13))]
-    spread = {word: _log(count) if count < 13 else 2.565 for word, count in counts.items()}
-    shared = {word: logs[min(count, 12)] for word, count in counts.items()}
-    return shared, spread, asked, late
+            late.update(named)
+    counts: dict[str, int] = {}
+    for words in by_saying.values():
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+    logs = [_log(min(count, 12)) for count in range(max(counts.values(), default=0) + 1)]
+    spread = {word: _COMMON / 3 * logs[count] for word, count in counts.items()}
+    for word in asked:
+        spread[word] += _ASKED
+    shared = {word: logs[count] if count > 1 else 0.0 for word, count in counts.items()}
+    return shared.__getitem__, spread.__getitem__, late.__contains__
 
 
 def _log(count: int) -> float:
@@ -146,18 +142,26 @@ def _log(count: int) -> float:
     )
 
 
-def chosen(items: list[Item], room: int, taken: str = "") -> list[Item]:
-    """The best that fit into `room` characters, one line each, most valuable first. `taken` is what
-    stands there already: who repeats it is worth less."""
+def together(items: list[Item], more: list[Item]) -> list[Item]:
+    """With what else is known, after all that was said."""
+    for order, item in enumerate(more, len(items)):
+        item.order = order
+        item.worth = 2.718**item.worth
+    return items + more
+
+
+def chosen(items: list[Item], room: int, taken: str = "", cost: int = 1) -> list[Item]:
+    """The best that fit into `room` characters, most valuable first. `taken` is what stands there already:
+    who repeats it is worth less. `cost` is what each takes beside its text: at least the end of a line."""
     covered = set(names(taken)) | set(topics(taken))
-    costs = {id(item): (len(item.text) + item.cost + _OVERHEAD) ** _ROOT for item in items}
+    costs = {id(item): (len(item.text) + cost + _OVERHEAD) ** _ROOT for item in items}
     best = sorted(items, key=lambda item: item.worth / costs[id(item)], reverse=True)[:_LOOKED_AT]
     queue = [(item.worth / costs[id(item)], item) for item in best]
     picked: list[Item] = []
     while queue and room > 30:
         # The queue is sorted by what each was worth when last looked at, and worth only shrinks.
         _, item = queue.pop(0)
-        if len(item.text) + item.cost > room:
+        if len(item.text) + cost > room:
             continue
         repeats, is_new = _repeats(item, covered)
         if not is_new:
@@ -167,7 +171,7 @@ def chosen(items: list[Item], room: int, taken: str = "") -> list[Item]:
             _insert(queue, value, item)
             continue
         picked.append(item)
-        room -= len(item.text) + item.cost
+        room -= len(item.text) + cost
         covered.update(item.names, item.topics)
     return picked
 

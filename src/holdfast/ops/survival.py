@@ -104,7 +104,9 @@ def preserve(
     made = _made(app, transcript, session)
     room = _characters(tokens)
     tasks, errors = made.tasks, made.errors
-    text = preserves.block(made.facts, tasks, errors, [], made.cold(), "looked at", "looked-at", room)
+    text = preserves.block(
+        made.facts, made.weighed, tasks, errors, [], made.cold(), "looked at", "looked-at", room
+    )
     return Text(text, _tokens(text), made.state.session)
 
 
@@ -124,7 +126,7 @@ def brief(
     """
     made = _made(app, transcript, session)
     _characters(tokens)
-    text = "\n".join(briefs.lines(made.facts, tokens, made.tasks, made.errors))
+    text = "\n".join(briefs.lines(made.facts, made.weighed, tokens, made.tasks, made.errors))
     return Text(text, _tokens(text), made.state.session)
 
 
