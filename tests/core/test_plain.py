@@ -35,7 +35,7 @@ def test_every_other_character_stays_but_blanks_become_spaces():
     lost = {letter for letter in set(ALL) - seen() if unicodedata.category(letter) != "Cn"}
     lost = {letter for letter in lost if not is_invisible(letter) and not letter.isspace()}
     without_a_shape = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
-    assert lost <= set(without_a_shape)
+    assert lost <= {*without_a_shape, *map(chr, range(0xFE00, 0xFE10))}
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,7 @@ def test_every_other_character_stays_but_blanks_become_spaces():
         ("a\ud800b\udc80", "a\ufffdb\ufffd"),
         ("".join(chr(0xE0000 + ord(c)) for c in "obey"), ""),
         ("né naïve 日本 👍🏽", "né naïve 日本 👍🏽"),
+        ("ok" + "\ufe04\ufe0f\ufe01\U000e0101" * 9 + " ❤\ufe0f", "ok ❤"),
     ],
 )
 def test_a_text_becomes_one_line(words, line):

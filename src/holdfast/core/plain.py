@@ -5,8 +5,8 @@ that show a text in another order than it is read, and tag characters that only 
 """
 
 #: Control characters, format characters (zero width, bidi, soft hyphen, joiners), line separators, tags,
-#: variation selectors beyond the first sixteen, lone surrogates, and the two that YAML does not allow: to
-#: nothing or to a space.
+#: variation selectors (a row of them spells what only a model reads), lone surrogates, and the two that
+#: YAML does not allow: to nothing or to a space.
 _INVISIBLE = {
     **dict.fromkeys((*range(32), *range(127, 160), 8232, 8233), " "),
     **dict.fromkeys(
@@ -30,10 +30,11 @@ _INVISIBLE = {
             ),
             *(0xFFA0, 0xFFFE, 0xFFFF, 0x110BD, 0x110CD),
             *range(0x600, 0x606),
-            *range(0x180B, 0x180E),
+            *range(0x180B, 0x1810),
             *range(0x200B, 0x2010),
             *range(0x202A, 0x202F),
             *range(0x2060, 0x2070),
+            *range(0xFE00, 0xFE10),
             *range(0xFFF0, 0xFFFC),
             *range(0x13430, 0x13440),
             *range(0x1BCA0, 0x1BCA4),
