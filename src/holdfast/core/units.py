@@ -7,13 +7,15 @@ cut in two where that can be avoided, and short neighbours stay together.
 from holdfast.core.plain import one_line
 
 LONGEST = 240
-#: Neighbouring sentences are kept together up to here: one that explains another is worth little alone.
-_TOGETHER = LONGEST
+#: What a person typed is marked where it is shown; with its mark it is no longer than the rest.
+LONGEST_TYPED = LONGEST - 2
 _MOST_CODE, _SHORT_ITEM = 4, 120
 _FENCES = ("```", "~~~")
 _ITEM = ("- ", "* ", "+ ", "• ", "– ")
 _ABBREVIATED = ("e.g", "i.e", "etc", " vs", " cf", " no")
 _FULL_STOPS = "。！？｡"
+#: What stands before and after words that are marked with `**`.
+_BEFORE, _AFTER = " \t([{\"'|:-", " \t)]}\"'|:-.,;!?"
 #: Announces work instead of saying something about it; unless a reason follows.
 _FILLER = (
     "let me ",
@@ -60,7 +62,7 @@ def units(words: str, typed: bool = False) -> list[tuple[str, str]]:
     if typed:
         return [(unit, "p") for unit in _typed(words)]
     cutter = _Cutter()
-    for line in words.replace("**", "").split("\n"):
+    for line in words.split("\n"):
         cutter.take(line.strip())
     return cutter.finish()
 
@@ -69,7 +71,7 @@ def _typed(words: str) -> "list[str]":
     found = []
     for paragraph in words.split("\n\n"):
         parts = [part for line in paragraph.split("\n") for part in _sentences(one_line(line))]
-        found += [unit for unit in _together(parts) if _says(unit)]
+        found += _together(parts, longest=LONGEST_TYPED)
     return found
 
 
@@ -84,9 +86,12 @@ class _Cutter:
         if line.startswith(_FENCES):
             self._end()
             self.code = [] if self.code is None else None
-        elif self.code is not None:
+            return
+        if self.code is not None:
             self.code.append(one_line(line))
-        elif not line or line[0] == "#":
+            return
+        line = _without_emphasis(line)
+        if not line or _is_heading(line):
             self._end()
         elif line[0] == "|":
             self._end()
@@ -138,6 +143,29 @@ class _Cutter:
                 self.found.append((said, form))
 
 
+def _is_heading(line: str) -> bool:
+    """`## So`, but not `#12 is still open`."""
+    return line.lstrip("#")[:1] in ("", " ") and line[0] == "#"
+
+
+def _without_emphasis(line: str) -> str:
+    """Without `**` where it stands around words; in `2**8`, `src/**/*.py` and `**options` it means
+    something."""
+    if "**" not in line:
+        return line
+    parts = line.split("**")
+    said, opened = parts[0], -1
+    for part in parts[1:]:
+        before, after = said[-1:], part[:1]
+        if opened < 0 and after.strip() and (before in _BEFORE or not before.isascii()):
+            opened = len(said)
+        elif opened >= 0 and before.strip() and (after in _AFTER or not after.isascii()):
+            said, opened = said[:opened] + said[opened + 2 :] + part, -1
+            continue
+        said += "**" + part
+    return said
+
+
 def _item(line: str) -> str:
     if line.startswith(_ITEM):
         return line[2:]
@@ -167,18 +195,18 @@ def _fully_stopped(sentence: str) -> list[str]:
     return sentence.split("\n")
 
 
-def _together(parts: list[str], glue: str = " ") -> list[str]:
+def _together(parts: list[str], glue: str = " ", longest: int = LONGEST) -> list[str]:
     found: list[str] = []
     held = ""
     for part in parts:
-        while len(part) > LONGEST:
-            cut = max(part.rfind(mark, 100, LONGEST - 1) for mark in (", ", "; ", " – ", " — "))
+        while len(part) > longest:
+            cut = max(part.rfind(mark, 100, longest - 1) for mark in (", ", "; ", " – ", " — "))
             if cut < 0:
-                cut = part.rfind(" ", 100, LONGEST - 1)
-            cut = cut if cut > 0 else LONGEST - 2
+                cut = part.rfind(" ", 100, longest - 1)
+            cut = cut if cut > 0 else longest - 2
             found += [held, part[: cut + 1].strip()]
             held, part = "", part[cut + 1 :].strip()
-        if held and len(held) + len(glue) + len(part) <= _TOGETHER:
+        if held and len(held) + len(glue) + len(part) <= longest:
             held += glue + part
         else:
             found.append(held)
