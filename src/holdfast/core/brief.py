@@ -5,7 +5,8 @@ order in which it was said. Lines that begin with `>` are the person's own words
 """
 
 from holdfast.core.cues import DONE, ISSUE
-from holdfast.core.facts import ANSWER, USER, Facts
+from holdfast.core.facts import USER, Facts
+from holdfast.core.fence import TYPED, not_typed
 from holdfast.core.plain import one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.core.units import LONGEST
@@ -29,10 +30,21 @@ def lines(
     head = standing(facts, tasks)[: 2 if small else None]
     head += _listed("Files: ", _files(facts, _share(_FILES, room, small)), ", ")
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
-    room -= sum(len(line) + 1 for line in head)
-    more = known_items(facts, errors)
-    picked = chosen(together(items, more), room, "\n".join(head))
+    head, room = _fitting(head, room)
+    picked = chosen(together(items, known_items(facts, errors)), room, "\n".join(head))
+    while sum(len(said(item)) + 1 for item in picked) > room + 1:  # what marks the person's words counts
+        picked.pop()
     return head + [said(item) for item in sorted(picked, key=lambda item: item.order)]
+
+
+def _fitting(head: list[str], room: int) -> tuple[list[str], int]:
+    """(those for which there is room, what is left of it)."""
+    kept = []
+    for line in head:
+        if len(line) < room:
+            kept.append(line)
+            room -= len(line) + 1
+    return kept, room
 
 
 def _share(limits: tuple, room: int, small: bool) -> int:
@@ -41,7 +53,7 @@ def _share(limits: tuple, room: int, small: bool) -> int:
 
 
 def said(item: Item) -> str:
-    return f"> {item.text}" if item.kind in (USER, ANSWER) else item.text
+    return TYPED + item.text if item.kind == USER else not_typed(item.text)
 
 
 def standing(facts: Facts, tasks: list[tuple[str, str]]) -> list[str]:

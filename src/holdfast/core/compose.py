@@ -7,7 +7,7 @@ in two is no longer recognised. Every item ends with where it was said.
 from holdfast.core.fold import NO_RESULT, NO_STATUS
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
-from holdfast.core.redact import is_key_file
+from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import Seen, fingerprint
 from holdfast.core.state import State
 from holdfast.core.transcript import normal_path, tag
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _DONE = ("completed", "deleted")
 #: How much of one text is looked at: what an item shows is far from where this cuts.
 _LOOKED_AT = 1 << 13
-_SEPARATORS = str.maketrans("'\"`;|&()<>={},", " " * 14)
 _PLAN_LINES, _PLAN_CHARACTERS = 40, 2400
 _CHANGED = 10
 _NOT_KEPT = "the content of key files is never kept"
@@ -264,18 +263,18 @@ class Composer:
 
     def _command(self, given: str, most: int) -> str:
         """Of one that writes a key file (`cat >.env <<EOF`) only the first line."""
-        shown = given.partition("\n")[0] if _names_key_file(given) else given
+        shown = given.partition("\n")[0] if names_key_file(given) else given
         return excerpt(self.redact(shown[:_LOOKED_AT]), most)
 
     def _error(self, place: list, given: str) -> str:
-        if _names_key_file(given):
+        if names_key_file(given):
             return _NOT_KEPT
         lines = [line for line in self.redact(_tail(self._result(place))).split("\n") if line.strip()]
         return excerpt(" | ".join(lines if len(lines) < 6 else [lines[0], *lines[-3:]]), 360)
 
     def _outcome(self, command: str, place: list) -> str:
         """The last line a test run printed: runners sum up there."""
-        if _names_key_file(command):
+        if names_key_file(command):
             return ""
         lines = self.redact(_tail(self._result(place))).rstrip().split("\n")
         return f": {excerpt(lines[-1].strip('= '), 100)}" if lines[-1] else ""
@@ -353,11 +352,6 @@ def _joined(content: object) -> str:
         return content
     blocks = content if type(content) is list else ()
     return "\n".join(text(block, "text") for block in blocks if type(block) is dict)
-
-
-def _names_key_file(command: str) -> bool:
-    """However the shell is told: `cat <.env`, `grep x .env*`, `--env-file=.env`."""
-    return any(is_key_file(word.strip("*?")) for word in command.translate(_SEPARATORS).split())
 
 
 def _tail(words: str) -> str:

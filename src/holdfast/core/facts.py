@@ -5,11 +5,14 @@ redacted whole before it is cut. What a rewind abandoned is never taken in; what
 the session comes as an attachment, or between its own fences, and is not taken in either.
 """
 
+from holdfast.core import spoken
 from holdfast.core.cues import judge, names, topics
+from holdfast.core.fence import outside
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.core.plain import excerpt, one_line
-from holdfast.core.redact import is_key_file
+from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import checksum
+from holdfast.core.spoken import LOOKED_AT, redacted
 from holdfast.core.touched import SAID, TYPED, Touched, paths
 from holdfast.core.transcript import Entry, normal_path, tag
 from holdfast.core.units import LONGEST, units
@@ -17,29 +20,18 @@ from holdfast.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Redact = Callable[[str], str]
+    from holdfast.core.spoken import Redact
 
 VERSION = 1
 _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Who said it, or what kind of text it is.
 USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED = range(9)
-_LOOKED_AT = 1 << 16
 _MOST_UNITS, _MOST_OPEN = 600, 48
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, AGENT: 24}
 _MOST_OF_ANY = 64
-_REASON = "the user said:\n"
-_ANSWERED = "User has answered your questions: "
-_HANDED_BACK = "The report follows:\n"
-_SUMMARY_ENDS = (
-    "If you need specific details from before",
-    "Please continue the conversation",
-    "Continue the",
-)
-_SIGNED = ("Co-Authored-By", "Co-authored-by", "🤖", "Signed-off-by")
-FENCE = "holdfast-"
+#: Turns after which a unit is worth one less when there are too many; and so many of one text were typed.
+_FADES, _FEW = 150, 8
 
 
 class Facts:
@@ -60,22 +52,20 @@ class Facts:
     # One record after the other
 
     def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
-        self.cwd = self.cwd or normal_path(entry.cwd)
+        if entry.cwd and not self.cwd:
+            self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:
             self._branch, self.branch = entry.branch, excerpt(redact(entry.branch), 200)
         if entry.kind == "answer" and not entry.failed:
             self._answer(record, entry, redact)
         elif entry.kind == "prompt":
-            self._prompt(_message(record), entry, redact)
+            self._prompt(spoken.typed(record), entry, redact)
         elif entry.kind == "queued":
-            self._prompt(_joined(record["attachment"].get("prompt")), entry, redact)
+            self._prompt(spoken.joined(record["attachment"].get("prompt")), entry, redact)
         elif entry.kind == "summary":
-            words = _message(record).partition("Summary:")[2] or _message(record)
-            self._say(
-                SUMMARY, min((words.partition(end)[0] for end in _SUMMARY_ENDS), key=len), entry, redact
-            )
+            self._say(SUMMARY, spoken.summary(record), entry, redact)
         elif entry.kind == "note":
-            self._note(_message(record), entry, redact)
+            self._note(record, entry, redact)
         elif entry.kind == "result":
             self._results(record, entry, redact)
 
@@ -84,7 +74,7 @@ class Facts:
             self.message = entry.message
             self.turns += 1
         if entry.says:
-            words = _message(record)
+            words = spoken.said(record)
             self._say(SAID_MID, words, entry, redact)
             self._mentions(words, redact, SAID)
         for call, tool, given in entry.uses:
@@ -94,8 +84,8 @@ class Facts:
         path = normal_path(text(given, "file_path") or text(given, "notebook_path"))
         command = text(given, "command") if tool == "Bash" else ""
         if call:
-            what = command or path or text(given, "description")
-            self.open[call[:64]] = [tool[:64], redact(what[:_LOOKED_AT])[:2000]]
+            what = _shown(command) or path or text(given, "description")
+            self.open[call[:64]] = [tool[:64], redacted(what, redact)[:2000]]
             if len(self.open) > _MOST_OPEN:
                 del self.open[next(iter(self.open))]
         if path:
@@ -104,17 +94,17 @@ class Facts:
             self._say(PLAN, text(given, "plan"), entry, redact)
         elif tool == "TodoWrite" and type(given.get("todos")) is list:
             self.todos = [
-                [text(todo, "status")[:32], excerpt(redact(text(todo, "content")), 200)]
+                [text(todo, "status")[:32], excerpt(redacted(text(todo, "content"), redact), 200)]
                 for todo in given["todos"][:32]
                 if type(todo) is dict and todo.get("content")
             ]
         elif command:
             self._mentions(command, redact)
             if "git commit" in command:
-                self._say(COMMIT, _commit_message(command), entry, redact)
+                self._say(COMMIT, spoken.commit_message(command), entry, redact)
         else:
             named = " ".join(value for value in given.values() if type(value) is str)
-            self._mentions(named[:_LOOKED_AT], redact)
+            self._mentions(named[:LOOKED_AT], redact)
 
     def _file(self, tool: str, path: str, given: dict, redact: "Redact") -> None:
         if tool in ("Read", "NotebookRead"):
@@ -128,13 +118,13 @@ class Facts:
                 hidden = is_key_file(path)
                 self.touched.edited(
                     redact(path),
-                    "" if hidden else redact(old[:_LOOKED_AT]),
-                    "" if hidden else redact(new[:_LOOKED_AT]),
+                    "" if hidden else redacted(old, redact),
+                    "" if hidden else redacted(new, redact),
                     self.turns,
                 )
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact") -> None:
-        words = outside_fences(words)
+        words = outside(words[: 4 * LOOKED_AT])
         self.prompts += 1
         for saying in reversed(self.sayings):
             if saying[0] == SAID_MID:
@@ -145,43 +135,37 @@ class Facts:
         self._say(USER, words, entry, redact)
         self._mentions(words, redact, TYPED)
 
-    def _note(self, words: str, entry: Entry, redact: "Redact") -> None:
+    def _note(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.task:
-            self._say(AGENT, tag(words, "result"), entry, redact)
-        command, given = tag(words, "command-name"), tag(words, "command-args")
-        if command and given:  # what a person typed after a slash command is theirs
+            self._say(AGENT, tag(spoken.said(record), "result"), entry, redact)
+            return
+        typed = spoken.slash_command(record)
+        if typed:
             self.prompts += 1
-            self._say(USER, f"{command} {given}", entry, redact)
+            self._say(USER, typed, entry, redact)
 
     def _results(self, record: dict, entry: Entry, redact: "Redact") -> None:
-        beside = [
-            text(block, "text")
-            for block in _blocks(record)
-            if block.get("type") == "text" and text(block, "text")[:1] not in ("<", "[")
-        ]
-        if beside:
-            self._say(USER, "\n".join(beside), entry, redact)
-        for block in _blocks(record):
+        self._say(USER, spoken.beside_results(record), entry, redact)
+        for block in spoken.blocks(record):
             if block.get("type") == "tool_result":
                 known = self.open.pop(text(block, "tool_use_id")[:64], None)
                 if known:
-                    self._result(known[0], known[1], block, entry, redact)
+                    self._result(known, block, record, entry, redact)
 
-    def _result(self, tool: str, given: str, block: dict, entry: Entry, redact: "Redact") -> None:
-        words = _joined(block.get("content"))[: 4 * _LOOKED_AT]
+    def _result(self, known: list, block: dict, record: dict, entry: Entry, redact: "Redact") -> None:
+        tool, given = known
+        words = spoken.joined(block.get("content"))[: 4 * LOOKED_AT]
         failed = block.get("is_error") is True
-        if failed and (entry.denied or words.startswith("The user doesn't want")):
-            what = excerpt(given, 120)
-            if _REASON in words:
-                said = words.rpartition(_REASON)[2]
-                self._say(USER, f"(rejecting {tool} {what}) {said}", entry, redact)
-            else:
-                self._say(REFUSED, f"The user rejected {tool} {what}", entry, redact)
-        elif tool == "AskUserQuestion":
-            said = words.removeprefix(_ANSWERED).partition("You can now continue")[0]
-            self._say(ANSWER, said, entry, redact)
+        if failed and spoken.is_rejected(record, tool, words):
+            # Apart: what was rejected is the model's, the reason is the person's.
+            self._say(REFUSED, f"The user rejected {tool} {excerpt(given, 120)}", entry, redact)
+            self._say(USER, spoken.reason(words), entry, redact)
+        elif tool == "AskUserQuestion" and not failed:
+            for answered, noted in spoken.answers(record, words):
+                self._say(ANSWER, answered, entry, redact)
+                self._say(USER, noted, entry, redact)
         elif tool in ("Task", "Agent"):
-            self._say(AGENT, words.rpartition(_HANDED_BACK)[2], entry, redact)
+            self._say(AGENT, spoken.report(words), entry, redact)
             self._mentions(words, redact)
         elif tool == "Bash":
             self._ran(given, failed, words, redact)
@@ -193,16 +177,16 @@ class Facts:
         self.touched.mentions(found, self.turns, self.cwd, weight)
 
     def _ran(self, command: str, failed: bool, words: str, redact: "Redact") -> None:
-        shown = one_line(command)
         tail = redact(words[-3000:].partition("\n")[2] if len(words) > 3000 else words).rstrip()
         lines = [line for line in tail.split("\n") if line.strip()]
-        self.touched.ran(shown, failed, excerpt(" | ".join(lines[-2:]) if lines else "", 160), self.turns)
+        last = "" if names_key_file(command) or not lines else excerpt(" | ".join(lines[-2:]), 160)
+        self.touched.ran(one_line(command), failed, last, self.turns)
         self._mentions(words, redact)
         if "git commit" in command and not failed and words.lstrip().startswith("["):
             self.touched.committed(excerpt(redact(words.lstrip().partition("\n")[0]), 120), self.turns)
 
     def _say(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
-        words = redact(outside_fences(words)[:_LOOKED_AT])
+        words = redacted(outside(words[: 4 * LOOKED_AT]), redact)
         if self.cwd and len(self.cwd) > 3:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
         typed = kind in (USER, ANSWER, REFUSED)
@@ -230,15 +214,23 @@ class Facts:
             self._forget()
 
     def _forget(self) -> None:
-        """The third that is worth least, by itself and by its age; what the person said stays longest."""
+        """The third that is worth least, by itself and by its age. What the person said stays longest: a
+        rule holds however long ago it was made. What they pasted fades like everything else."""
         by_number = {saying[5]: saying for saying in self.sayings}
+        lengths: dict[int, int] = {}
+        for row in self.units:
+            lengths[row[0]] = lengths.get(row[0], 0) + 1
 
         def worth(row: list) -> float:
             kind, _, turn = by_number[row[0]][:3]
-            return float(row[3] + (1.5 if kind in (USER, ANSWER) else 0.0) - (self.turns - turn) / 150)
+            age = (self.turns - turn) / _FADES
+            if kind not in (USER, ANSWER):
+                return float(row[3] - age)
+            return float(row[3] + (2.5 - min(1.0, age) if lengths[row[0]] <= _FEW else 1.5 - age))
 
-        floor = sorted(map(worth, self.units))[len(self.units) // 3]
-        self.units = [row for row in self.units if worth(row) > floor]
+        order = sorted(range(len(self.units)), key=lambda at: worth(self.units[at]))
+        gone = set(order[: len(order) // 3])  # of equals the oldest; never more than a third
+        self.units = [row for at, row in enumerate(self.units) if at not in gone]
         kept = {row[0] for row in self.units}
         self.sayings = [saying for saying in self.sayings if saying[5] in kept]
 
@@ -264,40 +256,6 @@ def parse(data: bytes, where: str) -> Facts:
     return facts
 
 
-def outside_fences(words: str) -> str:
-    """Without what holdfast itself once said: from `<holdfast-…>` to its end, or to the end of all."""
-    while (start := words.find(f"<{FENCE}")) >= 0:
-        name = words[start + 1 :].partition(">")[0][:40]
-        end = words.find(f"</{name}>", start)
-        words = words[:start] + (words[end + len(name) + 3 :] if end >= 0 else "")
-    return words
-
-
-def _message(record: dict) -> str:
-    message = record.get("message")
-    return _joined(message.get("content")) if type(message) is dict else ""
-
-
-def _blocks(record: dict) -> list:
-    message = record.get("message")
-    content = message.get("content") if type(message) is dict else None
-    return [block for block in content if type(block) is dict] if type(content) is list else []
-
-
-def _joined(content: object) -> str:
-    if type(content) is str:
-        return content
-    blocks = content if type(content) is list else ()
-    return "\n".join(text(block, "text") for block in blocks if type(block) is dict)
-
-
-def _commit_message(command: str) -> str:
-    """What was given with -m, or in a here-document, without the signatures."""
-    if "<<" in command:
-        opening, _, rest = command.partition("<<")[2].partition("\n")
-        body = rest.partition("\n" + opening.strip("-'\"\\ )"))[0]
-    else:
-        given = command.partition(" -m ")[2].lstrip()
-        quote = given[:1]
-        body = given[1:].partition(quote)[0] if quote in ("'", '"') and quote else ""
-    return "\n".join(line for line in body.split("\n") if not line.strip().startswith(_SIGNED))
+def _shown(command: str) -> str:
+    """What is written to a key file is kept nowhere, not even by the command that writes it."""
+    return command.partition("\n")[0] if names_key_file(command) else command

@@ -6,11 +6,13 @@ Printed as plain text at PreCompact. `/compact` shows it to the person, so it re
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
 from holdfast.core.facts import ANSWER, REFUSED, USER, Facts
 from holdfast.core.fence import fenced
+from holdfast.core.plain import excerpt
 from holdfast.core.touched import bare, is_check
 from holdfast.core.worth import Item
 
 ROOM = 6000
 _TASKS, _FILES, _TESTS, _DECISIONS, _ERRORS, _INSTRUCTIONS = 10, 20, 5, 15, 8, 12
+_LONGEST_TASK = 120
 _DONE = ("completed", "deleted")
 _BESIDE = 5  # what a line takes beside its text
 _RULES = (
@@ -50,8 +52,8 @@ def block(
     room: int = ROOM,
 ) -> str:
     parts = {
-        "tasks": [f"{said} ({status})" for status, said in tasks if status not in _DONE][:_TASKS],
-        "instructions": _best(items, (USER, ANSWER), (INSTRUCTION,), _INSTRUCTIONS),
+        "tasks": _active(tasks),
+        "instructions": _best(items, (USER,), (INSTRUCTION,), _INSTRUCTIONS),
         "files": _modified(facts),
         "tests": _tests(facts),
         "decisions": _best(items, (), (DECISION, DEAD_END), _DECISIONS),
@@ -85,14 +87,23 @@ def _fenced_list(mark: str, lines: list[str]) -> str:
     return text.replace("\n• ", "\n  • ")
 
 
+def _active(tasks: list[tuple[str, str]]) -> list[str]:
+    """They never give way, so each is short."""
+    waiting = sorted(
+        (task for task in tasks if task[0] not in _DONE), key=lambda task: task[0] != "in_progress"
+    )
+    return [f"{excerpt(said, _LONGEST_TASK)} ({status})" for status, said in waiting[:_TASKS]]
+
+
 def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[str]:
-    """The best of a kind and class, in the order in which they were said."""
+    """The best of a kind and class, in the order in which they were said. Where no kind is asked for: all
+    but what the person typed, and what they answered or refused whatever its class."""
     fitting = [
         item
         for item in items
-        if item.cls in classes and (item.kind in kinds or (not kinds and item.kind not in (USER, ANSWER)))
+        if (item.kind in kinds and item.cls in classes)
+        or (not kinds and item.kind != USER and (item.cls in classes or item.kind in (ANSWER, REFUSED)))
     ]
-    fitting += [item for item in items if not kinds and item.kind == REFUSED and item not in fitting]
     best = sorted(fitting, key=lambda item: item.worth, reverse=True)[:most]
     distinct = {item.text: item for item in sorted(best, key=lambda item: item.order)}
     return list(distinct)
@@ -100,7 +111,8 @@ def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[st
 
 def _modified(facts: Facts) -> list[str]:
     edited = [path for path, row in facts.touched.files.items() if row[1]]
-    return [path.removeprefix(facts.cwd + "/") for path in edited[: -_FILES - 1 : -1]]
+    inside = facts.cwd + "/" if facts.cwd else ""
+    return [path.removeprefix(inside) for path in edited[: -_FILES - 1 : -1]]
 
 
 def _tests(facts: Facts) -> list[str]:

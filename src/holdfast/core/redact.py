@@ -208,6 +208,8 @@ _KEY_ENDS = (
     ".gpg",
     ".env",
 )
+#: Between the words of a command, also those a shell takes for more than words.
+_SEPARATORS = str.maketrans("'\"`;|&()<>={},", " " * 14)
 _KEY_STARTS = (
     "credentials",
     "service-account",
@@ -252,3 +254,8 @@ def is_key_file(path: str) -> bool:
     if name.startswith("id_"):  # id_rsa, id_ed25519_work; not id_map.py
         return "." not in name
     return name.startswith(_KEY_STARTS) and not name.endswith(_SOURCES)
+
+
+def names_key_file(command: str) -> bool:
+    """However the shell is told: `cat <.env`, `grep x .env*`, `--env-file=.env`."""
+    return any(is_key_file(word.strip("*?")) for word in command.translate(_SEPARATORS).split())

@@ -40,12 +40,12 @@ def fill(sections: dict[str, list[str]], facts: Facts, weighed: list[Item], room
 
 
 def _section(item: Item) -> str:
-    if item.kind in (USER, ANSWER):
+    if item.kind == USER:
         return "Standing Instructions" if item.cls == INSTRUCTION else "Goal"
     if item.kind == AGENT:
         return "Agents"
     if item.kind == PLAN:
         return "Plan and Workflow"
-    if item.kind == REFUSED:
+    if item.kind in (ANSWER, REFUSED):
         return "Key Decisions"
     return _BY_CLASS.get(item.cls, "Why Changed")

@@ -45,7 +45,8 @@ class Touched:
         row[4] = turn
         self.files[path] = row  # newest last
         if len(self.files) > 2 * _MOST_FILES:
-            self.files = {one: self.files[one] for one in self.needed(turn)[:_MOST_FILES]}
+            kept = set(self.needed(turn)[:_MOST_FILES])
+            self.files = {one: row for one, row in self.files.items() if one in kept}
         return row
 
     def mentions(self, found: list[str], turn: int, cwd: str, weight: float = 0.0) -> None:
@@ -113,7 +114,8 @@ class Touched:
         row = self.commands.pop(command, None) or [0, 0, 0, ""]
         self.commands[command] = [row[0] + 1, turn, 1 if failed else 0, said]
         if len(self.commands) > 2 * _MOST_COMMANDS:
-            self.commands = {one: self.commands[one] for one in self.repeated(turn)[:_MOST_COMMANDS]}
+            kept = set(self.repeated(turn)[:_MOST_COMMANDS])
+            self.commands = {one: row for one, row in self.commands.items() if one in kept}
 
     def repeated(self, turn: int) -> list[str]:
         """The commands, those first that will be run again: checks, what was run often, what was short."""

@@ -1,0 +1,159 @@
+"""What a record of the transcript says, and who says it: a person, the model, a tool, or the client.
+
+Only what a person typed may be told as theirs. Whatever else stands in a record (what they look at in
+their editor, a report, an error that speaks in their name) is somebody else's.
+"""
+
+from holdfast.core.jsontext import text
+from holdfast.core.transcript import tag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Redact = Callable[[str], str]
+
+#: So much of one text is looked at; and no secret is longer than what of it is not kept.
+LOOKED_AT, _SPARE = 1 << 16, 1 << 12
+#: What the client writes when the person says no, and before the reason they gave.
+_REJECTED, _REASON = "The user doesn't want", "the user said:\n"
+#: Tools that print what they like, also that.
+_FOREIGN = "mcp__"
+_ANSWERED = (
+    "User has answered your questions: ",
+    "Your questions have been answered: ",
+    "The user answered: ",
+)
+_GO_ON = ("You can now continue", "Read the answers carefully")
+_MOST_QUESTIONS = 8
+#: Beside what a person typed the client puts what they look at in their editor, and reminders.
+_NOT_TYPED = ("<system-reminder", "<ide_", "<local-command", "<task-notification", "<command-", "<bash-")
+_SUMMARY_ENDS = (
+    "If you need specific details from before",
+    "Please continue the conversation",
+    "Continue the",
+)
+_HANDED_BACK = "The report follows:\n"
+_MESSAGE = (" -m", " -am", " --message")
+_SIGNED = ("Co-Authored-By", "Co-authored-by", "🤖", "Signed-off-by")
+
+
+def redacted(words: str, redact: "Redact") -> str:
+    """As much as is looked at. What is cut is cut afterwards: half a secret is not known as one."""
+    return redact(words) if len(words) <= LOOKED_AT else redact(words[:LOOKED_AT])[:-_SPARE]
+
+
+# A person
+
+
+def typed(record: dict) -> str:
+    message = record.get("message")
+    content = message.get("content") if type(message) is dict else None
+    if type(content) is not list:
+        return joined(content)
+    texts = [text(block, "text") for block in content if type(block) is dict]
+    return "\n".join(words for words in texts if not words.lstrip().startswith(_NOT_TYPED))
+
+
+def beside_results(record: dict) -> str:
+    """What was typed while a tool ran; the client's own remarks are in brackets."""
+    if record.get("isMeta") is True:
+        return ""
+    texts = [text(block, "text") for block in blocks(record) if block.get("type") == "text"]
+    return "\n".join(words for words in texts if words.lstrip()[:1] not in ("<", "["))
+
+
+def slash_command(record: dict) -> str:
+    """What was typed after a slash command, with it. Only where the client writes it: elsewhere the same
+    tags are anybody's words."""
+    words = said(record)
+    if not words.startswith("<command-") or record.get("isMeta") is True:
+        return ""
+    command, given = tag(words, "command-name"), tag(words, "command-args")
+    return f"{command} {given}" if command and given else ""
+
+
+def is_rejected(record: dict, tool: str, words: str) -> bool:
+    """Whether a person said no: not a rule or another hook, and not a tool that only says so."""
+    kind = record.get("toolDenialKind")
+    if type(kind) is str:
+        return kind.startswith("user")
+    if "interruptedMessageId" in record:
+        return True
+    return words.startswith(_REJECTED) and not tool.startswith(_FOREIGN)
+
+
+def reason(words: str) -> str:
+    """What they said with their no."""
+    return words.partition(_REASON)[2] if words.startswith(_REJECTED) else ""
+
+
+def answers(record: dict, words: str) -> list[tuple[str, str]]:
+    """(question and answer, what was noted beside it). Questions and options are the model's; the note
+    was typed."""
+    result = record.get("toolUseResult")
+    given = result.get("answers") if type(result) is dict else None
+    if type(result) is not dict or type(given) is not dict:
+        for opening in _ANSWERED:
+            words = words.removeprefix(opening)
+        said = min((words.partition(end)[0] for end in _GO_ON), key=len)
+        return [(f"Asked and answered by the user: {said}", "")]
+    notes = result.get("annotations")
+    found = []
+    for question, answer in list(given.items())[:_MOST_QUESTIONS]:
+        chosen = answer if type(answer) is str else ", ".join(map(str, answer or ()))
+        note = notes.get(question) if type(notes) is dict else None
+        noted = text(note, "notes") if type(note) is dict else ""
+        found.append((f"Asked: {question} The user answered: {chosen}", noted))
+    return found
+
+
+# The model, its agents, and the client
+
+
+def summary(record: dict) -> str:
+    """Without what the client says around it."""
+    words = said(record)
+    words = words.partition("Summary:")[2] or words
+    return min((words.partition(end)[0] for end in _SUMMARY_ENDS), key=len)
+
+
+def report(words: str) -> str:
+    return words.rpartition(_HANDED_BACK)[2]
+
+
+def commit_message(command: str) -> str:
+    """What was given with -m, or in a here-document, without the signatures."""
+    given = command.partition("git commit")[2]
+    places = [(at, flag) for flag in _MESSAGE if (at := given.find(flag)) >= 0]
+    at, flag = min(places, default=(0, ""))
+    words = given[at + len(flag) :].lstrip(" =")
+    quote = words[:1]
+    if not flag or words[1:].lstrip().startswith("$(") or quote not in ("'", '"'):
+        opening, _, rest = given.partition("<<")[2].partition("\n")
+        end = opening.split(" ")[0].strip("-'\"\\ )")
+        body = rest.partition("\n" + end)[0] if end else ""
+    else:
+        body = words[1:].partition(quote)[0]
+    return "\n".join(line for line in body.split("\n") if not line.strip().startswith(_SIGNED))
+
+
+# Records
+
+
+def said(record: dict) -> str:
+    message = record.get("message")
+    return joined(message.get("content")) if type(message) is dict else ""
+
+
+def blocks(record: dict) -> list:
+    message = record.get("message")
+    content = message.get("content") if type(message) is dict else None
+    return [block for block in content if type(block) is dict] if type(content) is list else []
+
+
+def joined(content: object) -> str:
+    if type(content) is str:
+        return content
+    parts = content if type(content) is list else ()
+    return "\n".join(text(part, "text") for part in parts if type(part) is dict)
