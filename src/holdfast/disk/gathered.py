@@ -18,7 +18,7 @@ from holdfast.errors import BadInput, Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.core.facts import Redact
+    from holdfast.core.spoken import Redact
 
 _LARGEST = 8 << 20
 #: What the client attaches says nothing of the work; only prompts that waited come this way, too.
@@ -31,7 +31,7 @@ def load(home: Home, state: State) -> Facts:
         return parse(files.read(path, _LARGEST), path)
     except FileNotFoundError:
         return Facts()
-    except (Damaged, BadInput) as problem:
+    except (Damaged, BadInput, PermissionError) as problem:
         aside = files.set_aside(path)
         said = {"session": state.session, "agent": state.agent, "what": str(problem)}
         trail.note(home, "degraded.facts", **said, aside=aside.rpartition("/")[2])
