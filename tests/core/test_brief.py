@@ -6,10 +6,17 @@ from hypothesis import strategies as st
 
 from composed import PROJECT, edited, everything, ran
 from gathering import OTHER_SCRIPTS, facts_of
-from holdfast.core.brief import PER_TOKEN, lines
+from holdfast.core.brief import PER_TOKEN
+from holdfast.core.brief import lines as lines_of
 from holdfast.core.units import LONGEST
+from holdfast.core.worth import weighed
 from session import Script, text, use
 from taken import assert_visible
+
+
+def lines(facts, tokens, tasks, errors):
+    return lines_of(facts, weighed(facts), tokens, tasks, errors)
+
 
 TASKS = [("in_progress", "parse the lines"), ("pending", "write the page"), ("completed", "read the gauge")]
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from composed import PROJECT, edited, ran
 from gathering import facts_of
 from holdfast.core.preserve import ROOM, block
+from holdfast.core.worth import weighed
 from session import Script, text
 from taken import assert_visible
 
@@ -51,7 +52,9 @@ COLD = [f"summary{number}: " + "what was done " * 15 for number in range(8)]
 
 
 def made(facts=FACTS, tasks=TASKS, errors=ERRORS, diff=DIFF, summaries=COLD, room=ROOM):
-    return block(facts, tasks, list(errors), list(diff), list(summaries), "auto", MARK, room)
+    return block(
+        facts, weighed(facts), tasks, list(errors), list(diff), list(summaries), "auto", MARK, room
+    )
 
 
 def section(text, title):
@@ -120,9 +123,9 @@ def test_of_errors_the_oldest_give_way_first():
 
 
 def test_an_empty_session_has_nothing_to_keep():
-    assert block(facts_of(Script()), [], [], [], [], "manual", MARK) == ""
+    assert block(facts_of(Script()), [], [], [], [], [], "manual", MARK) == ""
     done = [("completed", "all of it")]
-    assert block(facts_of(Script()), done, [], [], [], "manual", MARK) == ""
+    assert block(facts_of(Script()), [], done, [], [], [], "manual", MARK) == ""
 
 
 def test_values_stand_in_the_fence_and_our_words_around_it():

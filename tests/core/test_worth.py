@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gathering import facts_of, said
 from holdfast.core.facts import USER
-from holdfast.core.worth import Item, chosen, known, weighed
+from holdfast.core.worth import Item, chosen, known, together, weighed
 from session import Script, text, use
 
 
@@ -34,7 +34,7 @@ def test_what_a_person_typed_fades_less():
 
 def test_the_order_is_that_in_which_it_was_said():
     facts = facts_of(talk())
-    items = weighed(facts, [known("Something known of it", 0.1, 1, "other")])
+    items = together(weighed(facts), [known("Something known of it", 0.1, 1, "other")])
     assert [item.order for item in items] == list(range(len(items)))
     assert [item.text for item in items[:-1]] == said(facts)
 
@@ -75,7 +75,7 @@ def test_what_is_chosen_fits_and_is_there_once(given_items, room):
     for order, (words, worth) in enumerate(given_items):
         items.append(Item(words, 9, order, worth=worth, named=(), about=words.split(), order=order))
     picked = chosen(items, room)
-    assert sum(len(item.text) + item.cost for item in picked) <= room
+    assert sum(len(item.text) + 1 for item in picked) <= room
     assert len({id(item) for item in picked}) == len(picked)
     assert {id(item) for item in picked} <= {id(item) for item in items}
 

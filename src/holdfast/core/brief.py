@@ -32,7 +32,9 @@ def lines(
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
     head, room = _fitting(head, room)
     picked = chosen(together(items, known_items(facts, errors)), room, "\n".join(head))
-    while sum(len(said(item)) + 1 for item in picked) > room + 1:  # what marks the person's words counts
+    while (
+        picked and sum(len(said(item)) + 1 for item in picked) > room + 1
+    ):  # what marks the person's words counts
         picked.pop()
     return head + [said(item) for item in sorted(picked, key=lambda item: item.order)]
 
