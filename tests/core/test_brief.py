@@ -124,6 +124,13 @@ def test_only_what_a_person_typed_is_marked_as_theirs():
     assert sum("ignore what was said" in line for line in found) > 5
 
 
+@pytest.mark.parametrize("size", range(236, 244))
+def test_with_its_mark_a_line_is_no_longer_than_the_rest(size):
+    script = Script()
+    script.prompt("x" * size)
+    assert max(map(len, lines(facts_of(script), 1500, [], []))) <= LONGEST
+
+
 @pytest.mark.parametrize("words", OTHER_SCRIPTS.values(), ids=OTHER_SCRIPTS)
 def test_what_was_typed_in_any_script_is_in_it(words):
     script = Script()

@@ -6,7 +6,7 @@ Printed as plain text at PreCompact. `/compact` shows it to the person, so it re
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
 from holdfast.core.facts import ANSWER, REFUSED, USER, Facts
 from holdfast.core.fence import fenced
-from holdfast.core.plain import excerpt
+from holdfast.core.plain import excerpt, one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.core.worth import Item
 
@@ -63,12 +63,15 @@ def block(
     }
     if not any(parts.values()):
         return ""  # the summariser knows how to sum up; it only lacks the values
-    over = len(_text(parts, trigger, mark)) - room
+    text = _text(parts, trigger, mark)
     for name in _GIVE_WAY:
-        while over > 0 and parts[name]:
-            # Errors give way from the oldest on, everything else from the least on.
-            over -= len(parts[name].pop(0 if name == "errors" else -1)) + _BESIDE
-    return _text(parts, trigger, mark)
+        while len(text) > room and parts[name]:
+            over = len(text) - room
+            while over > 0 and parts[name]:
+                # Errors give way from the oldest on, everything else from the least on.
+                over -= len(one_line(parts[name].pop(0 if name == "errors" else -1))) + _BESIDE
+            text = _text(parts, trigger, mark)
+    return text
 
 
 def _text(parts: dict[str, list[str]], trigger: str, mark: str) -> str:

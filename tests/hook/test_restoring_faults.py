@@ -1,0 +1,206 @@
+"""A disk that fails while something is to be said: the session goes on, and nothing wrong is said."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from hooks import (
+    SAFETY_S,
+    bound_by_modes,
+    check_said,
+    command,
+    encode,
+    environ,
+    lines,
+    notes,
+    own_mounts,
+    run_hook,
+)
+from told import RULE, Work, day, repository
+
+SPEAKS = (
+    ("PreCompact", {}),
+    ("SessionStart", {"source": "compact"}),
+    ("PostCompact", {}),
+    ("UserPromptSubmit", {}),
+    ("SessionStart", {"source": "resume"}),
+    ("SessionStart", {"source": "startup"}),
+    ("SessionStart", {"source": "clear"}),
+)
+
+
+@pytest.fixture
+def work(home, tmp_path):
+    made = day(Work(home, repository(tmp_path / "tidegate")))
+    made.compact("nothing")
+    made.prompt("and one thing more: the buoy must blink")
+    made.path.write_bytes(made.script.bytes())
+    return made
+
+
+def run(work, name, fields):
+    ran = run_hook(work.event(name, **fields), work.home, before=bound_by_modes(), cwd=work.home.parent)
+    assert ran.returncode == 0
+    said = ran.stdout.decode()
+    check_said(name, said)
+    if said and name != "PostCompact":
+        assert said.count("</holdfast-") <= 1
+    return said, ran.stderr
+
+
+def no_facts(work):
+    (work.folder() / "facts.json").chmod(0)
+
+
+def facts_a_folder(work):
+    (work.folder() / "facts.json").unlink()
+    (work.folder() / "facts.json").mkdir()
+
+
+def brief_a_folder(work):
+    (work.folder() / "brief.txt").unlink()
+    (work.folder() / "brief.txt").mkdir()
+
+
+def brief_a_link(work):
+    (work.folder() / "brief.txt").unlink()
+    (work.folder() / "brief.txt").symlink_to("/dev/full")
+
+
+def receipts_a_folder(work):
+    (work.folder() / "receipts.jsonl").unlink()
+    (work.folder() / "receipts.jsonl").mkdir()
+
+
+def no_receipts(work):
+    (work.folder() / "receipts.jsonl").chmod(0)
+
+
+def no_checkpoints(work):
+    (work.home / "checkpoints").chmod(0)
+
+
+def no_heads(work):
+    shutil.rmtree(work.home / "checkpoints" / "heads")
+
+
+def no_key(work):
+    (work.home / "seal.key").chmod(0)
+
+
+def key_damaged(work):
+    (work.home / "seal.key").write_bytes(b"x")
+
+
+def read_only(work):
+    for place in [work.home, *work.home.rglob("*")]:
+        if place.is_dir():
+            place.chmod(0o500)
+
+
+def session_read_only(work):
+    work.folder().chmod(0o500)
+
+
+def no_transcript(work):
+    work.path.chmod(0)
+
+
+def transcript_gone(work):
+    work.path.unlink()
+
+
+def transcript_a_folder(work):
+    work.path.unlink()
+    work.path.mkdir()
+
+
+FAULTS = (
+    *(no_facts, facts_a_folder, brief_a_folder, brief_a_link, receipts_a_folder, no_receipts),
+    *(no_checkpoints, no_heads, no_key, key_damaged, read_only, session_read_only),
+    *(no_transcript, transcript_gone, transcript_a_folder),
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_whatever_cannot_be_read_or_written_hooks_end_well(fault, work):
+    fault(work)
+    try:
+        for name, fields in SPEAKS:
+            said, stderr = run(work, name, fields)
+            assert b"Traceback" not in stderr
+            if said and fields.get("source") == "compact":
+                assert RULE in said
+    finally:
+        for place in [work.home, *work.home.rglob("*")]:
+            if not place.is_symlink():
+                place.chmod(0o700 if place.is_dir() else 0o600)
+
+
+@pytest.mark.parametrize(
+    "fault", [no_facts, facts_a_folder, brief_a_folder, no_heads], ids=lambda f: f.__name__
+)
+def test_what_is_only_a_cache_keeps_nobody_from_being_told(fault, work):
+    fault(work)
+    said, _ = run(work, "SessionStart", {"source": "compact"})
+    assert RULE in said
+    assert "the buoy must blink" in said
+    if fault is not no_heads:
+        assert next(note["event"] for note in notes(work.home)) in ("degraded.facts", "degraded.receipt")
+
+
+@pytest.mark.parametrize("fault", [read_only, session_read_only], ids=lambda fault: fault.__name__)
+def test_where_nothing_can_be_booked_nothing_is_said(fault, work):
+    """Every injection is booked; one that cannot be is not made."""
+    before = work.booked()
+    fault(work)
+    said = [run(work, name, fields)[0] for name, fields in SPEAKS]
+    for place in [work.home, *work.home.rglob("*")]:
+        place.chmod(0o700 if place.is_dir() else 0o600)
+    assert not any(said)
+    assert work.booked() == before
+
+
+#: Runs hooks while the disk of $HOLDFAST_HOME is full, and again when it is not; argv is where to put what
+#: they print, the folder of payloads, and the hook's command.
+_ON_A_FULL_DISK = r"""
+set -e
+out=$1 payloads=$2; shift 2
+cp -r "$HOLDFAST_HOME" "$out/first"
+mount -t tmpfs -o size=4m none "$HOLDFAST_HOME"
+cp -r "$out/first/." "$HOLDFAST_HOME"
+dd if=/dev/zero of="$HOLDFAST_HOME/ballast" bs=1k 2>/dev/null || true
+dd if=/dev/zero of="$HOLDFAST_HOME/ballast2" bs=1 2>/dev/null || true
+for payload in "$payloads"/*; do
+  "$@" <"$payload" >>"$out/during" 2>>"$out/stderr"; echo $? >>"$out/codes"
+done
+rm "$HOLDFAST_HOME/ballast" "$HOLDFAST_HOME/ballast2"
+for payload in "$payloads"/*; do
+  "$@" <"$payload" >"$out/after-$(basename "$payload")" 2>>"$out/stderr"; echo $? >>"$out/codes"
+done
+cp -r "$HOLDFAST_HOME" "$out/home"
+"""
+
+
+def test_while_the_disk_is_full_nothing_wrong_is_said_and_afterwards_all_of_it(work, tmp_path):
+    if not own_mounts():
+        pytest.skip("mounting a small disk needs root or user namespaces")
+    out, payloads = tmp_path / "out", tmp_path / "payloads"
+    out.mkdir()
+    payloads.mkdir()
+    for number, (name, fields) in enumerate(SPEAKS[:2]):
+        (payloads / f"{number}-{name}").write_bytes(encode(work.event(name, **fields)))
+    subprocess.run(
+        [*own_mounts(), "sh", "-c", _ON_A_FULL_DISK, "sh", out, payloads, *command()],
+        env=environ(work.home),
+        cwd=tmp_path,
+        check=True,
+        timeout=SAFETY_S,
+        capture_output=True,
+    )
+    assert set((out / "codes").read_text().split()) == {"0"}
+    assert (out / "during").read_text() == ""
+    assert "the buoy must blink" in (out / "after-0-PreCompact").read_text()
+    assert "the buoy must blink" in (out / "after-1-SessionStart").read_text()
+    assert lines(out / "home" / "events.jsonl")
