@@ -64,7 +64,7 @@ def test_the_diff_is_told_where_git_knows_one(work):
 def test_the_checkpoint_is_taken_first(home, project, tmp_path):
     """Whatever happens to what is said afterwards."""
     package = copy_package(tmp_path)
-    edit(package / "core" / "preserve.py", "    items = weighed(facts)\n    parts", "    1 / 0\n    parts")
+    edit(package / "core" / "preserve.py", "    parts = {\n", "    1 / 0\n    parts = {\n")
     work = day(Work(home, project, package=package))
     assert work.hook("PreCompact") == ""
     assert [entry["reason"] for entry in entries(home)] == ["compaction"]
