@@ -18,7 +18,7 @@ _DONE = ("completed", "deleted")
 #: there is room for little, a name says more than a sentence.
 _FILES, _COMMANDS = (240, 1200, 0.73), (260, 400, 0.22)
 _SMALL = 700
-_EDITS, _CHECKS = 4, 8
+_EDITS, _CHECKS, _OPEN = 4, 8, 4
 
 
 def lines(
@@ -135,9 +135,16 @@ def known_items(facts: Facts, errors: list[str]) -> list[Item]:
         found.append(
             _item(f"{bare(command)[:120]} → {ended}: {last}", worth, facts, turn, ISSUE if failed else DONE)
         )
-    for error in errors:
-        found.append(_item(error, 0.4, facts, facts.turns, ISSUE))
+    for number, error in enumerate(reversed(errors)):  # the newest is what stands in the way
+        found.append(_item(_both_ends(error), 1.2 if number < _OPEN else 0.4, facts, facts.turns, ISSUE))
     return found
+
+
+def _both_ends(error: str) -> str:
+    """What failed stands at the beginning, and why at the end."""
+    if len(error) <= LONGEST:
+        return error
+    return f"{error[:80].rstrip()} … {error[83 - LONGEST :].lstrip()}"
 
 
 def _item(text: str, worth: float, facts: Facts, turn: int, cls: str) -> Item:

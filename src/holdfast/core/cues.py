@@ -17,21 +17,23 @@ INSTRUCTION, DECISION, DEAD_END, ISSUE, NEXT, DONE, VALUE, OTHER = (
 #: Signs of each class: whole phrases, found anywhere in the lower-case text.
 _SIGNS = {
     INSTRUCTION: (
-        "always|never|don't|do not|must|should|prefer|instead|make sure|only |from now|please|keep "
-        "|avoid|stop |i want|we want|let's|lets |require|remember|rather|no need|not |too much"
-        "|too verbose|be concise|immer|niemals|nicht |bitte|toujours|jamais|siempre|nunca|sempre|всегда"
-        "|никогда|не надо|нужно|必须|不要|总是|始终|请|必ず|しないで|ください|항상|절대"
+        "always|never|leave |unless|don't|do not|must|should|prefer|instead|make sure|only |from now"
+        "|please|keep |avoid|stop |i want|we want|let's|lets |require|remember|rather|no need|not "
+        "|too much|too verbose|be concise|immer|niemals|nicht |bitte|toujours|jamais|siempre|nunca"
+        "|sempre|всегда|никогда|не надо|нужно|必须|不要|总是|始终|请|必ず|しないで|ください|항상|절대"
     ),
     DECISION: (
-        "decid|decision|instead of|rather than|because|so that|agreed|approach|i'll use|we'll use|chose"
-        "|option|prefer|design|trade|going with|should be|makes sense|since |recommend|the right|simpl"
-        "|will be|stays|keep |entschied|weil |parce que|porque|потому|решил|因为|决定|なので|決め"
+        "decid|decision|choos|settle|pick |go with|stick with|in favour|in favor|against |instead of"
+        "|rather than|because|so that|agreed|approach|i'll use|we'll use|chose|option|prefer|design"
+        "|trade|going with|should be|makes sense|since |recommend|the right|simpl|will be|stays|keep "
+        "|entschied|weil |parce que|porque|потому|решил|因为|决定|なので|決め"
     ),
     DEAD_END: (
-        "doesn't work|does not work|didn't work|failed|turned out|turns out|can't|cannot|won't|revert"
-        "|not possible|abandon|root cause|the problem|the issue|actually|unfortunately|wrong|incorrect"
-        "|reject|not viable|no longer|never |bug|mistake|instead|drop|silently|would not|wouldn't|isn't"
-        "|circular|funktioniert nicht|ne marche pas|no funciona|не работает|不行|无法|できない"
+        "doesn't work|dead end|no effect|any effect|ignores|gave up|tried |doesn't help|does not work"
+        "|didn't work|failed|turned out|turns out|can't|cannot|won't|revert|not possible|abandon"
+        "|root cause|the problem|the issue|actually|unfortunately|wrong|incorrect|reject|not viable"
+        "|no longer|never |bug|mistake|instead|drop|silently|would not|wouldn't|isn't|circular"
+        "|funktioniert nicht|ne marche pas|no funciona|не работает|不行|无法|できない"
     ),
     ISSUE: (
         "error|fail|bug|todo|remain|still|open |unresolved|broken|flaky|missing|blocked|not yet|pending"

@@ -6,7 +6,7 @@ judgement, checked against labelled compactions (`bench/survive.py`), not fitted
 cases a fit only learns the cases.
 """
 
-from holdfast.core.cues import OTHER, names, topics
+from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, names, topics
 from holdfast.core.facts import (
     AGENT,
     ANSWER,
@@ -44,6 +44,8 @@ _FIRST, _CURRENT, _LONG = 0.5, 0.7, -0.7
 _NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.5, 0.7, 0.5, 0.4, -0.3
 #: How long a saying takes to fade, in turns and as a share of the session; and what of it stays.
 _FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 8.0, 0.22, 0.16, 0.45
+#: What holds until it is taken back fades less.
+_LASTING, _LASTS = (INSTRUCTION, DECISION, DEAD_END), 2.0
 _REPEATS, _ROOT, _OVERHEAD = 0.6, 0.5, 12
 #: So many of the best are looked at; what is beyond them never gets a place.
 _LOOKED_AT = 500
@@ -103,6 +105,8 @@ def weighed(facts: Facts) -> list[Item]:
         if kind == USER:
             log += (_FIRST if prompt == 1 else 0.0) + (_LONG if lengths[number] > 8 else 0.0)
         stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
+        if row[4] in _LASTING:
+            stays = min(1.0, stays * _LASTS)
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
         found.append(Item(row[1], kind, turn, row[4], entry, worth, named, about, order))
     return found
