@@ -17,9 +17,11 @@ from hooks import (
     encode,
     environ,
     event,
+    run_hook,
     run_silently,
     state,
 )
+from session import Script
 
 #: Beyond what a bare `python -I -S` has. A longer list is a reviewed decision.
 LOADED = (
@@ -92,6 +94,32 @@ def test_the_bundle_holds_exactly_the_modules_of_ours_that_a_hook_loads(session,
     run_silently(session, home)
     stems = (f"holdfast/{stem}".removesuffix("/__init__").replace("/", ".") for stem in bundle.HOT)
     assert sorted(stems) == sorted(m for m in loaded(session, home) if m.partition(".")[0] == "holdfast")
+
+
+def test_what_saves_and_says_comes_from_a_bundle_of_its_own(tmp_path):
+    """Changed, damaged or gone: it is made again, and what was to be said is said meanwhile."""
+    package = copy_package(tmp_path)
+    cache = Path(bundle.path(str(package), "later"))
+    home, transcript = tmp_path / "home", tmp_path / "s1.jsonl"
+    script = Script()
+    script.prompt("always keep the gate shut")
+    transcript.write_bytes(script.bytes())
+    said = {"session_id": "s1", "transcript_path": str(transcript), "cwd": str(tmp_path)}
+    said["hook_event_name"] = "PreCompact"
+
+    def run():
+        return run_hook(said, home, package=package).stdout.decode()
+
+    assert "gate shut" in run()
+    whole = cache.read_bytes()
+    assert "gate shut" in run()
+    assert cache.read_bytes() == whole
+    cache.write_bytes(whole[:-9] + b"something")
+    assert "gate shut" in run()
+    assert cache.read_bytes() == whole
+    edit(package / "core" / "plain.py", '"""Text of a session', '"""Text of any session')
+    assert "gate shut" in run()
+    assert cache.read_bytes() != whole
 
 
 def test_each_bundled_module_needs_only_those_before_it(session, home, tmp_path):

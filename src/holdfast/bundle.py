@@ -1,4 +1,5 @@
-"""The modules every hook needs, compiled into one file: __pycache__/hot.<interpreter>.
+"""The modules every hook needs, compiled into one file: __pycache__/hot.<interpreter>; and into another,
+__pycache__/later.<interpreter>, what it needs to save or to say something.
 
 Python looks for each module anew, which costs a fiftieth of an interpreter start apiece; hooks need
 the same two dozen every time. Like a .pyc the bundle is a cache: it names the sources it was made
@@ -18,19 +19,54 @@ HOT = (
     "disk/__init__ disk/home disk/files disk/trail disk/sessions disk/transcripts app engine hook"
 ).split()
 
+#: What a checkpoint, a block and a brief need besides: in a file of its own, loaded only then.
+LATER = (
+    "apart core/plain core/judge core/keyed core/families core/marked core/shaped core/digest core/redact "
+    "core/compose core/spoken core/cues core/fence core/touched core/units core/facts core/worth "
+    "core/checkpoint disk/index disk/folder disk/checkpoints disk/client disk/gathered disk/worktree "
+    "disk/words material core/brief restoring saving"
+).split()
 
-def path(package: str) -> str:
-    return f"{package}/__pycache__/hot.{sys.implementation.cache_tag}"
+
+def path(package: str, name: str = "hot") -> str:
+    return f"{package}/__pycache__/{name}.{sys.implementation.cache_tag}"
 
 
-def build(package: str) -> None:
+def later() -> None:
+    """Load what is needed when something is to be saved or said; as launch.py loads the rest."""
+    if "holdfast.material" in sys.modules:
+        return
+    package = __file__[: -len("/bundle.py")]
+    try:
+        with open(path(package, "later"), "rb") as file:
+            data = file.read()
+        if source_hash(0, data[8:]) != data[:8]:
+            raise OSError
+        modules = marshal.loads(data[8:])
+        for _, stem, changed, size, _ in modules:
+            now = posix.stat(f"{package}/{stem}.py")
+            if now.st_mtime_ns != changed or now.st_size != size:
+                raise OSError
+    except OSError:
+        build(package, "later", LATER)
+        return
+    for name, stem, _, _, code in modules:
+        if name not in sys.modules:
+            module = sys.modules[name] = type(sys)(name)
+            module.__file__ = f"{package}/{stem}.py"
+            parent, _, child = name.rpartition(".")
+            setattr(sys.modules[parent], child, module)
+            exec(code, module.__dict__)
+
+
+def build(package: str, name: str = "hot", stems: list[str] = HOT) -> None:
     """Compile and write; where that is not possible, nothing."""
-    temporary = f"{package}/__pycache__/hot.{posix.getpid()}.tmp"
+    temporary = f"{package}/__pycache__/{name}.{posix.getpid()}.tmp"
     try:
         with open(temporary, "xb") as file:  # before compiling: a read-only place costs no time
-            data = marshal.dumps(_compiled(package))
+            data = marshal.dumps(_compiled(package, stems))
             file.write(source_hash(0, data) + data)
-        posix.rename(temporary, path(package))
+        posix.rename(temporary, path(package, name))
         _tidy(f"{package}/__pycache__")
     except OSError:
         pass
@@ -41,7 +77,7 @@ def build(package: str) -> None:
 def _tidy(folder: str) -> None:
     """What builders that were killed left behind. One that is still at work begins again next time."""
     for name in posix.listdir(folder):
-        if name.startswith("hot.") and name.endswith(".tmp"):
+        if name.startswith(("hot.", "later.")) and name.endswith(".tmp"):
             _remove(f"{folder}/{name}")
 
 
@@ -53,10 +89,10 @@ def _remove(temporary: str) -> None:
         pass
 
 
-def _compiled(package: str) -> list:
+def _compiled(package: str, stems: list[str]) -> list:
     """[(module, stem, time of its source, size, code), …]"""
     modules = []
-    for stem in HOT:
+    for stem in stems:
         with open(f"{package}/{stem}.py", "rb") as file:
             state = posix.fstat(file.fileno())
             code = compile(file.read(), file.name, "exec", dont_inherit=True, optimize=2)

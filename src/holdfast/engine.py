@@ -121,6 +121,7 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading, once: _On
     if not (why or state.heard.owed) or event.name == STATUSLINE:
         sessions.save(app.home, state)
         return {}
+    _load_more(app)
     from holdfast import saving  # most hooks have nothing to save
 
     if why:
@@ -131,6 +132,13 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading, once: _On
     saving.count(state, event)  # before it is made: one that is never finished counts, too
     sessions.save(app.home, state)
     return saving.pay(state, event, app, reading, once)
+
+
+def _load_more(app: Holdfast) -> None:
+    if app.in_hook:
+        from holdfast import bundle
+
+        bundle.later()
 
 
 def _pay_for_agents(event: Event, app: Holdfast) -> None:
@@ -145,6 +153,7 @@ def _pay_for_agents(event: Event, app: Holdfast) -> None:
 
 def _answer(event: Event, app: Holdfast, state: State, reading: Reading, once: _Once) -> str:
     if event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS):
+        _load_more(app)
         from holdfast import restoring  # only a compaction and a beginning are spoken at
 
         return restoring.say(event, state, app, once)

@@ -26,7 +26,7 @@ VERSION = 1
 _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Who said it, or what kind of text it is.
 USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED = range(9)
-_MOST_UNITS, _MOST_OPEN = 600, 48
+_MOST_UNITS, _MOST_OPEN = 480, 48
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, AGENT: 24}
 _MOST_OF_ANY = 64
