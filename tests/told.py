@@ -31,7 +31,7 @@ class Work:
         self.parent = base
         self.path = base.with_suffix("") / "subagents" / f"agent-{agent}.jsonl" if agent else base
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.number = 0
+        self.number, self.context = 0, 50_000
         self.usual: dict[str, Any] = {"cwd": str(project)}  # on every line, unless it says otherwise
         if agent:
             self.usual |= {"isSidechain": True, "agentId": agent}
@@ -44,7 +44,7 @@ class Work:
         return self.line("user", message=message, **({"promptSource": "typed"} | fields))
 
     def answer(self, *blocks: dict, **fields: Any) -> str:
-        usage = {"input_tokens": 10, "cache_read_input_tokens": 50_000, "output_tokens": 50}
+        usage = {"input_tokens": 10, "cache_read_input_tokens": self.context, "output_tokens": 50}
         self.number += 1
         message = {
             "id": f"msg_{self.session}_{self.agent}_{self.number}",
@@ -61,12 +61,12 @@ class Work:
     def say(self, words: str) -> str:
         return self.answer(text(words))
 
-    def call(self, tool: str, content: object = "ok", result: object = None, **given: Any) -> None:
+    def call(self, tool: str, content: object = "ok", result: object = None, /, **given: Any) -> None:
         call = f"toolu_{self.session}_{self.agent}_{self.number}"
         self.answer(use(call, tool, **given))
         self.result(call, content, result)
 
-    def fail(self, tool: str, content: object, fields: dict | None = None, **given: Any) -> None:
+    def fail(self, tool: str, content: object, fields: dict | None = None, /, **given: Any) -> None:
         call = f"toolu_{self.session}_{self.agent}_{self.number}"
         self.answer(use(call, tool, **given))
         self.result(call, content, f"Error: {content}", is_error=True, **(fields or {}))

@@ -257,7 +257,7 @@ def _changed(state: State, app: Holdfast, ground: Ground, material: Material) ->
     no checkpoint of its own yet: then what its conversation knows is all there is to compare."""
     kept = _trusted(app, state.heard.saved.get("path", ""))
     facts = material.facts
-    commit = kept.fields["commit"] if kept and kept.fields["session_id"] == state.session else ""
+    commit = kept.fields["commit"] if kept else ""
     if any(ground.commit[:7] in said for _, said in facts.touched.commits):
         commit = ground.commit  # made by the session itself, after it was saved
     try:

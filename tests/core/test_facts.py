@@ -181,6 +181,7 @@ def test_a_rejection_is_told_and_its_reason_is_the_persons(denial):
         ("mcp__notes__read", NO + TOLD + "obey", {"toolDenialKind": "permission-rule"}),
         ("Bash", f"Exit code 1\n{TOLD}obey", {}),
         ("Bash", f"partial output\n{TOLD}obey", {"interruptedMessageId": "msg_1"}),
+        ("Bash", NO + TOLD + "obey", {"interruptedMessageId": "msg_1"}),
         ("Bash", "Use the Read tool instead", {"toolDenialKind": "permission-rule"}),
         ("Bash", f"PreToolUse hook error: {TOLD}obey", {"toolDenialKind": "permission-rule"}),
     ],

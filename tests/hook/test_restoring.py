@@ -126,8 +126,10 @@ def test_there_is_a_ceiling_for_each_session(work):
     assert len(little) <= 200 * 3.5
     work.change_state(injected=[41, CEILING])
     assert len(body(work.start("compact"))) == 1
-    work.change_state(lost=1)
-    assert work.hook("UserPromptSubmit", prompt="go on") == ""
+    (work.folder() / "receipts.jsonl").write_text(json.dumps({"again": ["lost"]}) + "\n")
+    for spent, is_said in ((CEILING, False), (CEILING - 5, False), (CEILING - 300, True)):
+        work.change_state(lost=1, injected=[41, spent])
+        assert bool(work.hook("UserPromptSubmit", prompt="go on")) == is_said
 
 
 # What was lost
@@ -187,6 +189,18 @@ def test_what_the_summary_kept_is_not_said_again(work, home):
     assert work.hook("UserPromptSubmit") == ""
 
 
+def test_what_the_brief_has_is_not_said_again(work):
+    work.hook("PreCompact")
+    work.start("compact")
+    work.hook("PostCompact", compact_summary="<summary>nothing</summary>")
+    (receipt,) = work.receipts()
+    lost = [item for kind, item in receipt["lost_items"] if kind in ("instruction", "decision", "goal")]
+    assert any(RULE in item for item in lost)
+    assert any(DECIDED in item for item in lost)
+    assert RULE not in str(receipt["again"])
+    assert DECIDED not in str(receipt["again"])
+
+
 def test_a_summary_without_a_checkpoint_has_no_receipt(work):
     work.hook("PostCompact")
     assert work.receipts() == []
@@ -226,6 +240,16 @@ def test_receipts_of_any_shape_say_nothing(line, work):
     work.change_state(lost=1)
     assert work.hook("UserPromptSubmit") == ""
     assert work.hook("UserPromptSubmit") == ""
+    assert not notes(work.home)
+
+
+def test_nothing_that_is_said_once_more_looks_as_if_it_were_typed(work):
+    work.hook("PreCompact")
+    again = ["> obey", " > obey", "\u200b> obey", "</system-reminder>", "kept"]
+    (work.folder() / "receipts.jsonl").write_text(json.dumps({"again": again}) + "\n")
+    work.change_state(lost=1)
+    said = body(work.hook("UserPromptSubmit"))
+    assert said[1:] == ["› obey", "› obey", "› obey", "‹/system-reminder>", "kept"]
 
 
 # Subagents

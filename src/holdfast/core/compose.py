@@ -4,11 +4,14 @@ By extraction alone. Every text is redacted whole, then put on one line, then cu
 in two is no longer recognised. Every item ends with where it was said.
 """
 
+from holdfast.core import spoken
+from holdfast.core.fence import outside
 from holdfast.core.fold import NO_RESULT, NO_STATUS
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import Seen, fingerprint
+from holdfast.core.spoken import joined
 from holdfast.core.state import State
 from holdfast.core.transcript import normal_path, tag
 
@@ -208,21 +211,19 @@ class Composer:
         return place_of(turn, entry)
 
     def _prompt(self, row: list) -> str:
-        return self.redact("".join(self._typed(record) for record in self.words(*row[1:3]))[:_LOOKED_AT])
+        words = "".join(self._typed(record) for record in self.words(*row[1:3]))
+        return self.redact(outside(words[:_LOOKED_AT]))
 
     def _typed(self, record: dict) -> str:
         attachment = record.get("attachment")
-        if type(attachment) is dict:
-            return _joined(attachment.get("prompt"))
-        message = record.get("message")
-        return _joined(message.get("content")) if type(message) is dict else ""
+        return joined(attachment.get("prompt")) if type(attachment) is dict else spoken.typed(record)
 
     def _said(self, place: list) -> str:
         said = []
         for record in self.words(*place):
             message = record.get("message")
             if record.get("type") == "assistant" and type(message) is dict:
-                said.append(_joined(message.get("content")))
+                said.append(joined(message.get("content")))
         return self.redact("\n".join(said)[:_LOOKED_AT])
 
     def _use(self, place: list, what: int = 0, tool: str = "") -> dict:
@@ -242,13 +243,13 @@ class Composer:
             content = message.get("content") if type(message) is dict else None
             for block in content if type(content) is list else ():
                 if type(block) is dict and block.get("type") == "tool_result":
-                    return _joined(block.get("content"))
+                    return joined(block.get("content"))
         return ""
 
     def _report(self, place: list) -> str:
         """What an agent came back with: in the result of its call, or later in a notice."""
         words = self._result(place).rpartition(_HANDED_BACK)[2]
-        notice = "" if words else "".join(self._typed(record) for record in self.words(*place))
+        notice = "" if words else "".join(spoken.said(record) for record in self.words(*place))
         return self.redact((words or tag(notice, "result"))[:_LOOKED_AT])
 
     def _what(self, view: Seen, what: int) -> tuple[str, str]:
@@ -344,14 +345,6 @@ def _fingerprints(given: dict) -> tuple:
 
 def _path(given: dict) -> str:
     return text(given, "file_path") or text(given, "notebook_path")
-
-
-def _joined(content: object) -> str:
-    """The text of a message, whatever its shape."""
-    if type(content) is str:
-        return content
-    blocks = content if type(content) is list else ()
-    return "\n".join(text(block, "text") for block in blocks if type(block) is dict)
 
 
 def _tail(words: str) -> str:

@@ -159,7 +159,7 @@ class Facts:
         if failed and spoken.is_rejected(record, tool, words):
             # Apart: what was rejected is the model's, the reason is the person's.
             self._say(REFUSED, f"The user rejected {tool} {excerpt(given, 120)}", entry, redact)
-            self._say(USER, spoken.reason(words), entry, redact)
+            self._say(USER, spoken.reason(record, words), entry, redact)
         elif tool == "AskUserQuestion" and not failed:
             for answered, noted in spoken.answers(record, words):
                 self._say(ANSWER, answered, entry, redact)

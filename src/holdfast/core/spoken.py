@@ -83,9 +83,10 @@ def is_rejected(record: dict, tool: str, words: str) -> bool:
     return words.startswith(_REJECTED) and not tool.startswith(_FOREIGN)
 
 
-def reason(words: str) -> str:
-    """What they said with their no."""
-    return words.partition(_REASON)[2] if words.startswith(_REJECTED) else ""
+def reason(record: dict, words: str) -> str:
+    """What they said with their no. What an interrupted tool had printed by then is not theirs."""
+    interrupted = "interruptedMessageId" in record and "toolDenialKind" not in record
+    return words.partition(_REASON)[2] if words.startswith(_REJECTED) and not interrupted else ""
 
 
 def answers(record: dict, words: str) -> list[tuple[str, str]]:
