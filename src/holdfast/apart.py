@@ -3,7 +3,7 @@
 import posix
 
 from holdfast.core.jsontext import dump, load
-from holdfast.errors import HoldfastError, Late
+from holdfast.errors import MISTAKES, HoldfastError, Late
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def _work_apart(work: "Work", write: int) -> None:
         posix.dup2(nothing, fd)
     try:
         work(lambda told: posix.write(write, dump(told).encode()), lambda: posix.dup2(nothing, write))
-    except (OSError, ValueError, HoldfastError) as problem:
+    except (OSError, HoldfastError) as problem:
         posix.write(write, dump(f"{type(problem).__name__}: {problem}").encode())
-    except (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError) as problem:
+    except MISTAKES as problem:
         # A mistake of ours. Where and what kind; its message may hold text of the session.
         place = problem.__traceback__
         while place and place.tb_next:

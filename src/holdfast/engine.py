@@ -16,7 +16,7 @@ from holdfast.core.heard import STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
-from holdfast.errors import BadInput, HoldfastError
+from holdfast.errors import MISTAKES, BadInput, HoldfastError
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
 #: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
@@ -147,7 +147,7 @@ def _pay_for_agents(event: Event, app: Holdfast) -> None:
         data = {"agent_id": agent.agent, "cwd": heard.cwd, "transcript_path": heard.transcript}
         try:
             handle(Event(OWED, event.session, event.at, data), app)
-        except (OSError, HoldfastError):  # the session's own answer does not wait for it
+        except (OSError, HoldfastError, *MISTAKES):  # the session's own answer does not wait for it
             return
 
 

@@ -39,3 +39,8 @@ class Late(HoldfastError):
 
     exit_code = 7
     status = 504
+
+
+#: Mistakes of ours, as Python tells them. Caught where one part must not cost the others: what is gathered
+#: may lack a record, but a checkpoint is taken.
+MISTAKES = (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, ValueError)

@@ -34,8 +34,8 @@ _SAYS = (
 def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
     summary = text(event.data, "compact_summary")
     saved = state.heard.saved
-    if not saved.get("path"):
-        return  # nothing was saved that it could be judged by
+    if not saved.get("path") or not summary:
+        return  # nothing was saved that it could be judged by, or nothing was told of it
     try:
         kept = look(app.home, saved["path"])
         if not kept.is_trusted:  # what a stranger put in its place would be said into the session
@@ -50,7 +50,7 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
     made = receipt.score(kept.sections, redact(summary), typed)
     said = _said(app, state)
     still = receipt.score(kept.sections, f"{redact(summary)}\n{said}", typed)["lost_items"]
-    again = [line for cls, line in still if cls in _AGAIN]
+    again = [line for first in _AGAIN for cls, line in still if cls == first]
     line = {
         "v": 1,
         "at": rfc3339(event.at),

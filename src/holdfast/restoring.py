@@ -86,6 +86,7 @@ def _block(event: Event, app: Holdfast, material: Material) -> str:
     tree = material.ground.tree
     diff = worktree.diff_stat(tree, app.environ) if tree else []
     shown = [material.redactor.text(line) for line in diff]
+    _keep(app, material.state, "")  # what was said after the last one is no longer what was said last
     trigger = "manual" if event.data.get("trigger") == "manual" else "auto"
     return preserve.block(
         material.facts,
@@ -107,7 +108,7 @@ def _after_compaction(state: State, app: Holdfast, material: Material) -> str:
     says = f"Kept by holdfast from before the compaction. {_DATA}"
     says += _more(path)
     if _spent(state) >= CEILING:
-        return fenced(_mark(), says, [])
+        return ""
     now = _now(material)
     room = (
         min(TOKENS, CEILING - _spent(state)) - (len(says) + _MARKS + sum(map(len, now))) / brief.PER_TOKEN

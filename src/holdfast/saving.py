@@ -15,7 +15,7 @@ from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.state import State
 from holdfast.disk import checkpoints, sessions, trail
-from holdfast.errors import HoldfastError, Late
+from holdfast.errors import MISTAKES, HoldfastError, Late
 from holdfast.material import Ground, Material
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ def pay(
             entry, _ = _taken(state, event, app, reading, material())
     except Late:
         raise
-    except (OSError, ValueError, HoldfastError) as problem:
+    except (OSError, HoldfastError, *MISTAKES) as problem:
         _failed(state, app, problem)
         return {}
     _paid(state, entry, event, app, decide.reached(state), decide.rung(reading.fill))
@@ -124,7 +124,8 @@ def _paid(state: State, entry: dict, event: Event, app: Holdfast, reached: dict,
 
 def _failed(state: State, app: Holdfast, problem: Exception) -> None:
     owed = state.heard.owed
-    owed["what"] = str(problem)[:300]
+    ours = isinstance(problem, (OSError, HoldfastError))  # others' words may hold text of the session
+    owed["what"] = (str(problem) if ours else type(problem).__name__)[:300]
     sessions.save(app.home, state)
     said = {"session": state.session, "agent": state.agent, "why": owed["why"]}
     trail.note(app.home, "degraded.checkpoint", **said, what=owed["what"])

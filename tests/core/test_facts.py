@@ -467,3 +467,35 @@ def test_what_is_written_is_read_again():
     again = parse(facts.render(), "here")
     assert again.render() == facts.render()
     assert again.touched.files == facts.touched.files
+
+
+# What hostile eyes found
+
+
+@pytest.mark.parametrize("answer", [5, True, None, ["a", 2], {"x": 1}])
+def test_an_answer_of_any_shape_is_taken_in(answer):
+    made = script(use("q", "AskUserQuestion"))
+    made.result("q", "answered", {"answers": {"how many?": answer}})
+    assert any("how many?" in unit for unit in said(facts_of(made)))
+
+
+def test_what_is_private_leaves_no_path():
+    made = script()
+    made.prompt("<private>the offer is in /home/me/merger-acme/offer.docx</private> go on with src/tide.py")
+    assert [path for path in facts_of(made).touched.files if "merger" in path] == []
+
+
+def test_half_a_private_key_is_not_told():
+    made = script(use("b", "Bash", command="openssl genrsa 4096"))
+    lines = "\n".join("Qz9x" * 16 for _ in range(400))
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{lines}\n-----END RSA PRIVATE KEY-----"
+    made.result("b", key)
+    assert "Qz9x" not in facts_of(made).render().decode()
+
+
+def test_a_summary_may_say_itself_what_the_client_says_after_it():
+    made = script()
+    words = "Summary:\n1. Continue the migration of the tide tables first.\n" + "Then more. " * 200
+    made.line("user", message={"role": "user", "content": words}, isCompactSummary=True)
+    told = " ".join(said(facts_of(made)))
+    assert "Then more." in told

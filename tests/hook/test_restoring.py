@@ -125,7 +125,7 @@ def test_there_is_a_ceiling_for_each_session(work):
     little = work.start("compact")
     assert len(little) <= 200 * 3.5
     work.change_state(injected=[41, CEILING])
-    assert len(body(work.start("compact"))) == 1
+    assert work.start("compact") == ""
     (work.folder() / "receipts.jsonl").write_text(json.dumps({"again": ["lost"]}) + "\n")
     for spent, is_said in ((CEILING, False), (CEILING - 5, False), (CEILING - 300, True)):
         work.change_state(lost=1, injected=[41, spent])

@@ -11,7 +11,7 @@ from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import Seen, fingerprint
-from holdfast.core.spoken import joined
+from holdfast.core.spoken import joined, tail
 from holdfast.core.state import State
 from holdfast.core.transcript import normal_path, tag
 
@@ -270,14 +270,15 @@ class Composer:
     def _error(self, place: list, given: str) -> str:
         if names_key_file(given):
             return _NOT_KEPT
-        lines = [line for line in self.redact(_tail(self._result(place))).split("\n") if line.strip()]
+        said = self.redact(tail(self._result(place), _LOOKED_AT))
+        lines = [line for line in said.split("\n") if line.strip()]
         return excerpt(" | ".join(lines if len(lines) < 6 else [lines[0], *lines[-3:]]), 360)
 
     def _outcome(self, command: str, place: list) -> str:
         """The last line a test run printed: runners sum up there."""
         if names_key_file(command):
             return ""
-        lines = self.redact(_tail(self._result(place))).rstrip().split("\n")
+        lines = self.redact(tail(self._result(place), _LOOKED_AT)).rstrip().split("\n")
         return f": {excerpt(lines[-1].strip('= '), 100)}" if lines[-1] else ""
 
     def _edit(self, given: dict, hunks: int) -> str:
@@ -345,13 +346,6 @@ def _fingerprints(given: dict) -> tuple:
 
 def _path(given: dict) -> str:
     return text(given, "file_path") or text(given, "notebook_path")
-
-
-def _tail(words: str) -> str:
-    """The end of a long text, without the line that the cut goes through: half a secret is not known."""
-    if len(words) <= _LOOKED_AT:
-        return words
-    return words[-_LOOKED_AT:].partition("\n")[2]
 
 
 def _first_difference(old: str, new: str) -> str:

@@ -26,6 +26,7 @@ VERSION = 1
 _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Who said it, or what kind of text it is.
 USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED = range(9)
+_TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN = 480, 48
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, AGENT: 24}
@@ -38,6 +39,7 @@ class Facts:
     def __init__(self) -> None:
         self.offset = 0  # how far the transcript has been taken in
         self.start = 0  # and from where
+        self.missed = 0  # records that could not be taken in
         self.rereads = 0  # how often it had been read over when this was begun
         self.turns = self.prompts = 0
         self.message = self.cwd = self.branch = ""
@@ -173,11 +175,13 @@ class Facts:
             self._mentions(words, redact)
 
     def _mentions(self, words: str, redact: "Redact", weight: float = 0.0) -> None:
+        if "<private" in words.lower():  # it goes as a whole; a path alone no longer shows where it stood
+            words = redacted(words, redact)
         found = paths(redact("\n".join(paths(words))))
         self.touched.mentions(found, self.turns, self.cwd, weight)
 
     def _ran(self, command: str, failed: bool, words: str, redact: "Redact") -> None:
-        tail = redact(words[-3000:].partition("\n")[2] if len(words) > 3000 else words).rstrip()
+        tail = redact(spoken.tail(words, _TAIL)).rstrip()
         lines = [line for line in tail.split("\n") if line.strip()]
         last = "" if names_key_file(command) or not lines else excerpt(" | ".join(lines[-2:]), 160)
         self.touched.ran(one_line(command), failed, last, self.turns)

@@ -28,6 +28,8 @@ _GO_ON = ("You can now continue", "Read the answers carefully")
 _MOST_QUESTIONS = 8
 #: Beside what a person typed the client puts what they look at in their editor, and reminders.
 _NOT_TYPED = ("<system-reminder", "<ide_", "<local-command", "<task-notification", "<command-", "<bash-")
+#: The client's own words stand at the end; a summary may say the same further up.
+_AROUND = 800
 _SUMMARY_ENDS = (
     "If you need specific details from before",
     "Please continue the conversation",
@@ -102,7 +104,7 @@ def answers(record: dict, words: str) -> list[tuple[str, str]]:
     notes = result.get("annotations")
     found = []
     for question, answer in list(given.items())[:_MOST_QUESTIONS]:
-        chosen = answer if type(answer) is str else ", ".join(map(str, answer or ()))
+        chosen = ", ".join(map(str, answer)) if type(answer) is list else str(answer)
         note = notes.get(question) if type(notes) is dict else None
         noted = text(note, "notes") if type(note) is dict else ""
         found.append((f"Asked: {question} The user answered: {chosen}", noted))
@@ -116,7 +118,17 @@ def summary(record: dict) -> str:
     """Without what the client says around it."""
     words = said(record)
     words = words.partition("Summary:")[2] or words
-    return min((words.partition(end)[0] for end in _SUMMARY_ENDS), key=len)
+    last = words[-_AROUND:]
+    return words[:-_AROUND] + min((last.partition(end)[0] for end in _SUMMARY_ENDS), key=len)
+
+
+def tail(words: str, most: int) -> str:
+    """The end of a text, from the beginning of a line; without what is left of a key whose beginning was
+    cut off: half a secret is not known as one."""
+    if len(words) > most:
+        words = words[-most:].partition("\n")[2]
+    begins, ends = words.find("-----BEGIN "), words.find("-----END ")
+    return words[ends:].partition("\n")[2] if ends >= 0 and not 0 <= begins < ends else words
 
 
 def report(words: str) -> str:

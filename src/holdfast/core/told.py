@@ -31,7 +31,7 @@ def fill(sections: dict[str, list[str]], facts: Facts, weighed: list[Item], room
         name = _section(item)
         said = sections.setdefault(name, [])
         words = f"[ ] {item.text}" if name == "Next Steps" else item.text
-        place = "" if item.kind == KNOWN else place_of(item.turn, item.entry)
+        place = "" if item.kind == KNOWN else place_of(0 if facts.start else item.turn, item.entry)
         if place and last.get(name) == place and name != "Next Steps":
             said[-1] = f"{said[-1].removesuffix(place)}\n{words}{place}"  # one saying, one item
         else:

@@ -6,6 +6,10 @@ cut in two where that can be avoided, and short neighbours stay together.
 
 from holdfast.core.plain import one_line
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 LONGEST = 240
 #: What a person typed is marked where it is shown; with its mark it is no longer than the rest.
 LONGEST_TYPED = LONGEST - 2
@@ -174,12 +178,9 @@ def _item(line: str) -> str:
 
 
 def _sentences(line: str) -> list[str]:
-    found, start, at = [], 0, 0
-    while True:
-        ends = [end for mark in (". ", "! ", "? ") if (end := line.find(mark, at)) >= 0]
-        if not ends:
-            break
-        at = min(ends) + 1
+    found, start = [], 0
+    ends = sorted(end + 1 for mark in (". ", "! ", "? ") for end in _every(line, mark))
+    for at in ends:
         if at - start > 20 and not (line[at - 1] == "." and line[max(0, at - 4) : at - 1] in _ABBREVIATED):
             found.append(line[start:at])
             start = at
@@ -187,6 +188,13 @@ def _sentences(line: str) -> list[str]:
     if not line.isascii():
         found = [part for sentence in found for part in _fully_stopped(sentence)]
     return [one for sentence in found if (one := sentence.strip())]
+
+
+def _every(line: str, mark: str) -> "Iterator[int]":
+    at = line.find(mark)
+    while at >= 0:
+        yield at
+        at = line.find(mark, at + 2)
 
 
 def _fully_stopped(sentence: str) -> list[str]:

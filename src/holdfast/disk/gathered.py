@@ -11,16 +11,18 @@ from holdfast.core.facts import Facts, parse
 from holdfast.core.lines import Account, records
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
-from holdfast.core.transcript import entry
+from holdfast.core.transcript import Entry, entry
 from holdfast.disk import files, trail, transcripts
 from holdfast.disk.home import Home
-from holdfast.errors import BadInput, Damaged
+from holdfast.errors import MISTAKES, BadInput, Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.core.spoken import Redact
 
 _LARGEST = 8 << 20
+#: When time has run out: so many bytes of the newest all the same, in so many seconds more.
+_NEWEST, _EXTRA_S = 1 << 18, 0.15
 #: What the client attaches says nothing of the work; only prompts that waited come this way, too.
 _ATTACHED, _QUEUED = b'"type":"attachment"', b'"queued_command"'
 
@@ -71,13 +73,34 @@ def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, unti
     place.offset, place.dead = facts.offset, state.seen.dead
     stop = state.seen.offset
     if stop - place.offset > most:
-        place.offset = transcripts.line_end(fd, stop - most, stop)
-        facts.start = place.offset
-    for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
-        if _ATTACHED in raw[:600] and _QUEUED not in raw[:2000]:
-            continue
-        for record in records(raw, Account()):
-            made = entry(record, offset, length)
-            if made is not None and made.agent == state.agent:
-                facts.take(record, made, redact)
+        _jump(facts, place, fd, stop - most, stop)
+    _take(facts, place, fd, stop, redact, until)
+    if stop - place.offset > _NEWEST:  # out of time: what was said last, in any case
+        _jump(facts, place, fd, stop - _NEWEST, stop)
+        _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S)
     facts.offset = place.offset
+
+
+def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
+    """On to a line that is not abandoned."""
+    at = transcripts.line_end(fd, at, stop)
+    place.offset = facts.start = max([at, *(to for since, to in place.dead if since < at < to)])
+
+
+def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float) -> None:
+    for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
+        if _ATTACHED not in raw[:600] or _QUEUED in raw[:2000]:
+            for record in records(raw, Account()):
+                made = entry(record, offset, length)
+                if made is not None and made.agent == place.agent:
+                    _take_in(facts, record, made, redact)
+        if elapsed() >= until:
+            break
+
+
+def _take_in(facts: Facts, record: dict, made: Entry, redact: "Redact") -> None:
+    """One record that is not as expected costs itself, not what all the others say."""
+    try:
+        facts.take(record, made, redact)
+    except MISTAKES:
+        facts.missed += 1

@@ -63,6 +63,8 @@ def diff_stat(tree: Worktree, environ: dict[str, str]) -> list[str]:
         tree, environ, ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"], _MOST_STAT
     )
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
+    if len(printed or b"") >= _MOST_STAT:  # the last one was cut
+        lines.pop()
     return [line.strip() for line in lines if line.strip()]
 
 
