@@ -127,6 +127,8 @@ class Facts:
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact") -> None:
         words = outside(words[: 4 * LOOKED_AT])
+        if not words.strip():
+            return  # an image, or nothing but what holdfast had said
         self.prompts += 1
         for saying in reversed(self.sayings):
             if saying[0] == SAID_MID:

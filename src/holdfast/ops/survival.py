@@ -16,6 +16,7 @@ from holdfast.core import preserve as preserves
 from holdfast.core import receipt as judged
 from holdfast.core.facts import ANSWER, USER
 from holdfast.core.lines import Account, records
+from holdfast.core.spoken import said
 from holdfast.core.state import State
 from holdfast.errors import BadInput, NotFound
 from holdfast.material import Looked
@@ -169,15 +170,12 @@ def _judged(app: Holdfast, state: State, path: str) -> dict[str, object]:
 
 
 def _summary(after: bytes) -> str:
+    """The first one there, whatever spaces whoever wrote the file puts into its JSON."""
     for raw in after.split(b"\n"):
-        if b'"isCompactSummary":true' in raw:
+        if b"isCompactSummary" in raw:
             for record in records(raw + b"\n", Account()):
-                content = record.get("message", {}).get("content")
-                if isinstance(content, str):
-                    return content
-                return "\n".join(
-                    block.get("text", "") for block in content or () if isinstance(block, dict)
-                )
+                if record.get("isCompactSummary") is True:
+                    return said(record)
     return ""
 
 
