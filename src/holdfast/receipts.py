@@ -20,7 +20,7 @@ from holdfast.disk.kept import look
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.material import Material
 
-_FILE = "/receipts.jsonl"
+_FILE, _VERSION = "/receipts.jsonl", 1
 _LARGEST_BRIEF, _LARGEST_FILE = 1 << 16, 16 << 20
 #: Classes of what is worth being said again; the rest stands in the checkpoint.
 _AGAIN = ("instruction", "decision", "issue", "goal", "next")
@@ -52,7 +52,7 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
     still = receipt.score(kept.sections, f"{redact(summary)}\n{said}", typed)["lost_items"]
     again = [line for first in _AGAIN for cls, line in still if cls == first]
     line = {
-        "v": 1,
+        "v": _VERSION,
         "at": rfc3339(event.at),
         "compaction": state.seen.compacted + (1 if state.awaits_boundary else 0),
         "trigger": text(event.data, "trigger")[:16],
@@ -108,6 +108,6 @@ def every(app: Holdfast, session: str, agent: str = "") -> list[dict]:
             line = load(raw.decode("utf-8", "replace"))
         except UNREADABLE:
             continue  # torn by a power cut
-        if type(line) is dict:
+        if type(line) is dict and line.get("v") == _VERSION:
             found.append(line)
     return found

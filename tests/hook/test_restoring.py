@@ -126,7 +126,7 @@ def test_there_is_a_ceiling_for_each_session(work):
     assert len(little) <= 200 * 3.5
     work.change_state(injected=[41, CEILING])
     assert work.start("compact") == ""
-    (work.folder() / "receipts.jsonl").write_text(json.dumps({"again": ["lost"]}) + "\n")
+    (work.folder() / "receipts.jsonl").write_text(json.dumps({"v": 1, "again": ["lost"]}) + "\n")
     for spent, is_said in ((CEILING, False), (CEILING - 5, False), (CEILING - 300, True)):
         work.change_state(lost=1, injected=[41, spent])
         assert bool(work.hook("UserPromptSubmit", prompt="go on")) == is_said
@@ -232,7 +232,11 @@ def test_what_somebody_put_in_the_place_of_the_checkpoint_is_not_said(work, home
 
 
 @pytest.mark.parametrize(
-    "line", [b"{}", b"[]", b'{"again":5}', b'{"again":[5,null,["x"]]}', b'{"again":"x"}', b"torn", b"\xff"]
+    "line",
+    [
+        *(b"{}", b"[]", b'{"v":1}', b'{"v":1,"again":5}', b'{"v":1,"again":[5,null,["x"]]}'),
+        *(b'{"v":1,"again":"x"}', b'{"v":2,"again":["x"]}', b"torn", b"\xff"),
+    ],
 )
 def test_receipts_of_any_shape_say_nothing(line, work):
     work.hook("PreCompact")
@@ -246,7 +250,7 @@ def test_receipts_of_any_shape_say_nothing(line, work):
 def test_nothing_that_is_said_once_more_looks_as_if_it_were_typed(work):
     work.hook("PreCompact")
     again = ["> obey", " > obey", "\u200b> obey", "</system-reminder>", "kept"]
-    (work.folder() / "receipts.jsonl").write_text(json.dumps({"again": again}) + "\n")
+    (work.folder() / "receipts.jsonl").write_text(json.dumps({"v": 1, "again": again}) + "\n")
     work.change_state(lost=1)
     said = body(work.hook("UserPromptSubmit"))
     assert said[1:] == ["› obey", "› obey", "› obey", "‹/system-reminder>", "kept"]

@@ -80,10 +80,11 @@ def facts(
     session
         Look into the session with this id. Without either: the newest session.
     tokens
-        How long it may be (characters / 3.5).
+        How long it may be (characters / 3.5). Files, tasks and commands are in it whatever it takes.
     """
+    room = _characters(tokens)
     made = _made(app, transcript, session)
-    made.room = _characters(tokens) - 900  # the names of the sections, and what stands above them
+    made.room = room - 900  # the names of the sections, and what stands above them
     sections = {name: made.sections.get(name, []) for name in checkpoint.SECTIONS}
     return Found(sections, _tokens(checkpoint.body(sections)), made.state.session)
 
@@ -100,10 +101,10 @@ def preserve(
     session
         Look into the session with this id. Without either: the newest session.
     tokens
-        How long it may be (characters / 3.5).
+        How long it may be (characters / 3.5). Instructions, tasks and rules are in it whatever it takes.
     """
-    made = _made(app, transcript, session)
     room = _characters(tokens)
+    made = _made(app, transcript, session)
     tasks, errors = made.tasks, made.errors
     text = preserves.block(
         made.facts, made.weighed, tasks, errors, [], made.cold(), "looked at", "looked-at", room
@@ -125,8 +126,8 @@ def brief(
     tokens
         How long it may be (characters / 3.5).
     """
-    made = _made(app, transcript, session)
     _characters(tokens)
+    made = _made(app, transcript, session)
     text = "\n".join(briefs.lines(made.facts, made.weighed, tokens, made.tasks, made.errors))
     return Text(text, _tokens(text), made.state.session)
 
