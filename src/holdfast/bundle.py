@@ -48,8 +48,7 @@ def later() -> None:
             if now.st_mtime_ns != changed or now.st_size != size:
                 raise OSError
     except OSError:
-        build(package, "later", LATER)
-        return
+        modules = build(package, "later", LATER)
     for name, stem, _, _, code in modules:
         if name not in sys.modules:
             module = sys.modules[name] = type(sys)(name)
@@ -59,12 +58,14 @@ def later() -> None:
             exec(code, module.__dict__)
 
 
-def build(package: str, name: str = "hot", stems: list[str] = HOT) -> None:
+def build(package: str, name: str = "hot", stems: list[str] = HOT) -> list:
     """Compile and write; where that is not possible, nothing."""
+    modules: list = []
     temporary = f"{package}/__pycache__/{name}.{posix.getpid()}.tmp"
     try:
         with open(temporary, "xb") as file:  # before compiling: a read-only place costs no time
-            data = marshal.dumps(_compiled(package, stems))
+            modules = _compiled(package, stems)
+            data = marshal.dumps(modules)
             file.write(source_hash(0, data) + data)
         posix.rename(temporary, path(package, name))
         _tidy(f"{package}/__pycache__")
@@ -72,6 +73,7 @@ def build(package: str, name: str = "hot", stems: list[str] = HOT) -> None:
         pass
     finally:
         _remove(temporary)
+    return modules
 
 
 def _tidy(folder: str) -> None:
