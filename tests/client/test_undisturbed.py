@@ -21,7 +21,7 @@ _CHANGES = re.compile(
 )
 #: What we say into a session, as it stands in a request.
 _OURS = re.compile(
-    r"(?:\\n\\n)?<system-reminder>\\n\w+ hook additional context: <(holdfast-[0-9a-f]{8})>.*?</\1>\\n"
+    r"(?:\\n\\n)?<system-reminder>\\n\w+ hook additional context: <(holdfast-[0-9a-f]{16})>.*?</\1>\\n"
     r"</system-reminder>"
     r"|\\n\\nAdditional Instructions:\\nCOMPACTION PRESERVATION INSTRUCTIONS.*?in-progress task context"
 )
