@@ -58,7 +58,8 @@ def test_hooks_at_once_see_a_growing_transcript_whole(home, tmp_path):
     run_silently(event("Stop", transcript=session.path), home)
     assert state(home)["seen"]["turns"] == AT_ONCE
     assert state(home)["seen"]["calls"] == AT_ONCE
-    assert state(home)["heard"]["calls"] == AT_ONCE
+    # One that cannot have the session's lock within its second gives up and says so; the file has its call.
+    assert state(home)["heard"]["calls"] == AT_ONCE - late(home)
     assert_same_fold(home, session.path)
 
 
