@@ -27,7 +27,8 @@ _ANSWERED = (
 _GO_ON = ("You can now continue", "Read the answers carefully")
 _MOST_QUESTIONS = 8
 #: Beside what a person typed the client puts what they look at in their editor, and reminders.
-_NOT_TYPED = ("<system-reminder", "<ide_", "<local-command", "<task-notification", "<command-", "<bash-")
+_WRITTEN = ("<command-", "<local-command", "<bash-std", "<task-notification")
+_NOT_TYPED = ("<system-reminder", "<ide_", "<bash-", *_WRITTEN)
 #: The client's own words stand at the end; a summary may say the same further up.
 _AROUND = 800
 _SUMMARY_ENDS = (
@@ -52,7 +53,8 @@ def typed(record: dict) -> str:
     message = record.get("message")
     content = message.get("content") if type(message) is dict else None
     if type(content) is not list:
-        return joined(content)
+        words = joined(content)
+        return slash_command(record) if words.startswith(_WRITTEN) else words
     texts = [text(block, "text") for block in content if type(block) is dict]
     return "\n".join(words for words in texts if not words.lstrip().startswith(_NOT_TYPED))
 
