@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gathering import OTHER_SCRIPTS
@@ -35,6 +35,7 @@ def letters(words):
 
 
 @given(TEXTS, st.booleans())
+@example(". ``` – ", False)
 def test_a_unit_is_one_short_line_with_nothing_invisible(words, typed):
     for unit, form in units(words, typed):
         assert 0 < len(unit) <= (LONGEST_TYPED if typed else LONGEST)

@@ -245,7 +245,7 @@ def _plain(unit: str) -> str:
         if start < 0 or end < 0:
             break
         unit = unit[:start] + unit[start + 1 : middle] + unit[end + 1 :]
-    return unit.strip()
+    return " ".join(unit.split())
 
 
 def _says(unit: str) -> bool:
