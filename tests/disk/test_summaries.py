@@ -84,6 +84,7 @@ def test_one_of_many_writers_writes(at):
         thread.start()
     for thread in threads:
         thread.join()
+    assert sorted(told) == [False] * 7 + [True]
     assert len(files_in(at)) == 1
     assert summaries.newest(at, "s1", 9)[0]["subject"].startswith("by ")
 

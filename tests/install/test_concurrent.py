@@ -116,6 +116,8 @@ def crowd(machine: Machine) -> tuple[set[str], set[str]]:
     stop = machine.root / "stop"
     deadline = time.monotonic() + 60
     written = machine.root / "written"
+    for old in (stop, written):
+        old.unlink(missing_ok=True)
 
     def client() -> None:
         random = Random(1)
@@ -172,8 +174,11 @@ def test_without_lock_and_comparison_the_same_crowd_loses_keys(
     monkeypatch.setattr(commands, "remove", lambda _: [])
     monkeypatch.setattr(swap, "put", careless)
     monkeypatch.setattr(record, "back_up", lambda *_: time.sleep(0.005))
-    written, left = crowd(machine)
-    assert written - left
+    for _ in range(8):  # how much of it meets is chance
+        written, left = crowd(machine)
+        if written - left:
+            return
+    pytest.fail("nothing was lost")
 
 
 def test_a_file_that_never_rests_is_given_up_on(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ the project cannot be written, at home, and the index says so.
 """
 
 import posix
+from _thread import get_native_id
 
 from holdfast.clock import new_id, now, rfc3339
 from holdfast.core import checkpoint
@@ -169,7 +170,8 @@ def _write(folder: Folder, stem: str, data: bytes, uid: str) -> bool:
     except FileExistsError:
         if _is_anothers(folder, temporary, uid):
             return False  # another agent's, in the same second
-        temporary = f".{stem}.{posix.getpid()}{TEMPORARY}"  # ours, begun by one that was killed, or is slow
+        # Ours, begun by one that was killed, or is slow.
+        temporary = f".{stem}.{get_native_id()}{TEMPORARY}"
         folder.create(temporary, data, durable=True)
     try:
         if folder.read(temporary, checkpoint.LARGEST) != data:

@@ -5,6 +5,7 @@ leaves nothing that looks like one.
 """
 
 import posix
+from _thread import get_native_id
 
 from holdfast.core.digest import md5_hex
 from holdfast.core.jsontext import UNREADABLE, dump, load
@@ -107,7 +108,7 @@ def write(home: Home, summary: dict) -> bool:
             return False
         if is_first:
             files.sync_above(folder.path)
-        temporary = f".{name}.{posix.getpid()}{TEMPORARY}"
+        temporary = f".{name}.{get_native_id()}{TEMPORARY}"
         folder.remove(temporary)  # of one that was killed, long ago, under the same number
         folder.create(temporary, render(summary), durable=True)
         try:
