@@ -128,7 +128,7 @@ def crowd(machine: Machine) -> tuple[set[str], set[str]]:
                 log.flush()
                 if stop.exists():
                     return
-                time.sleep(random.uniform(0.01, 0.03))
+                time.sleep(random.uniform(0.05, 0.15))
 
     def worker(number: int) -> None:
         for turn in range(2):
