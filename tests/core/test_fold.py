@@ -204,6 +204,19 @@ def test_a_retyped_prompt_takes_the_place_of_the_unanswered_one() -> None:
     assert twice.meter.added_units == seen.meter.added_units
 
 
+def test_instructions_count_as_text_and_a_named_picture_as_one() -> None:
+    script = Script()
+    script.answer(context=40_000)
+    file = {"path": "/CLAUDE.md", "content": "x" * 5000}
+    script.line("attachment", attachment={"type": "instructions", "files": [file]})
+    meter = folded(script.lines).meter
+    assert 5000 <= meter.added_units <= 5020
+    picture = {"type": "image", "file": {"base64": "A" * 500_000}}
+    script.line("attachment", attachment={"type": "file", "filename": "/a.png", "content": picture})
+    after = folded(script.lines).meter
+    assert (after.added_units, after.added_tokens - meter.added_tokens) == (meter.added_units, 1500)
+
+
 def test_state_is_bounded_however_long_the_session_and_however_hostile() -> None:
     script = Script()
     for number in range(400):

@@ -24,6 +24,7 @@ _FIELDS = {
     "read_truncation_notice": ("banner",),
     "hook_blocking_error": ("blockingError",),
     "plan_file_reference": ("planContent",),
+    "instructions": ("files",),
 }
 _FIXED = {
     "date_change": 60,
@@ -133,5 +134,10 @@ def of_attachment(attachment: dict) -> tuple[float, float]:
         return 0.6 * leaves(attachment.get("files")), PER_ITEM
     if kind in _FIXED:
         return 0, _FIXED[kind]
+    content = attachment.get("content")
+    if (
+        type(content) is dict and content.get("type") == "image"
+    ):  # a file that was named; its bytes in base64
+        return 0, IMAGE
     fields = _FIELDS.get(kind, ("content",))
     return sum((leaves(attachment.get(field)) for field in fields), 0.0), PER_ITEM
