@@ -13,6 +13,7 @@ import pytest
 from holdfast.core import lines
 from holdfast.core.fold import fold
 from holdfast.core.lines import LONGEST, Account, is_entry, records
+from holdfast.core.shares import Filled, shares
 from holdfast.core.state import State, parse
 from holdfast.core.transcript import entry
 
@@ -355,6 +356,42 @@ def test_a_field_of_any_type_is_folded_into_a_state_that_can_be_saved(shape):
                 fold(state.seen, made)
                 assert state.seen.meter.context < 1 << 32
     assert parse(state.render(), "here").render() == state.render()
+
+
+ATTACHED = {
+    "files": {"type": "instructions", "files": [{"path": "/CLAUDE.md", "content": "x"}]},
+    "tools": {"type": "prompt_snapshot", "systemPrompt": ["x"], "tools": [{"name": "mcp__a__b"}]},
+    "list": {"type": "deferred_tools_delta", "addedNames": ["mcp__a__b", "Cron"], "addedLines": ["x"]},
+    "servers": {"type": "mcp_instructions_delta", "addedNames": ["a b"], "addedBlocks": ["x"]},
+    "skills": {"type": "invoked_skills", "skills": [{"name": "x", "content": "y"}]},
+    "file": {"type": "file", "filename": "/a", "content": {"type": "text", "file": {"content": "x"}}},
+}
+CLEARED = {**MICRO, "microcompactMetadata": {"compactedToolIds": ["toolu_1", "c1"]}}
+FILLING = {
+    **SHAPES,
+    **{name: {"type": "attachment", "attachment": given} for name, given in ATTACHED.items()},
+    "meta": {**user(), "isMeta": True, "sourceToolUseID": "c1"},
+    "picture": {
+        **user(content=[{"type": "image"}, {"type": "text", "text": "<ide_x"}]),
+        "promptSource": "x",
+    },
+    "found": user(
+        content=[{"type": "tool_result", "content": [{"type": "tool_reference", "tool_name": "x"}]}]
+    ),
+    "cleared": CLEARED,
+}
+
+
+@pytest.mark.parametrize("shape", FILLING)
+def test_a_field_of_any_type_is_some_part_of_the_window(shape):
+    filled = Filled()
+    for number, record in enumerate(variants(FILLING[shape])):
+        made = entry(record, number, 1) if type(record) is dict else None
+        if made is not None:
+            filled.take(record, made)
+    found = shares(filled, 100_000, 30_000, 2.5)
+    assert sum(tokens for _, tokens in found.kinds()) == 100_000
+    assert all(type(name) is str for key in filled.rows for name in key)
 
 
 @pytest.mark.parametrize("field", ["uuid", "sessionId", "timestamp", "gitBranch", "cwd", "version"])

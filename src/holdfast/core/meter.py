@@ -172,7 +172,7 @@ class Meter:
         """A line of the user's side: prompt, result, attachment, summary."""
         if entry.kind == "attachment":
             self.attachments = self.writes_attachments = True
-        elif entry.kind in ("prompt", "queued") and any(name in self.model for name in _DROPS_THINKING):
+        elif entry.kind in ("prompt", "queued") and drops_thinking(self.model):
             spent = self.thought_units / self.ratio() + self.thought_tokens
             self.drop += spent
             self.since_tokens -= spent
@@ -226,6 +226,11 @@ class Meter:
             if name in saved:
                 setattr(meter, name, saved[name])
         return meter
+
+
+def drops_thinking(model: str) -> bool:
+    """Whether its earlier thinking leaves the window with the next prompt."""
+    return any(name in model for name in _DROPS_THINKING)
 
 
 def _short(value: float) -> float:

@@ -184,23 +184,28 @@ def _user(made: Entry, record: dict) -> bool:
     if record.get("isCompactSummary") is True:
         made.kind = "summary"
         return True
-    opening = _opening(content)
-    made.kind = "prompt" if _is_typed(record, opening) else "note"
-    if made.kind == "note" and _NOTIFIES in opening:
-        made.task = tag(opening, "task-id"), tag(opening, "status")
-    made.denied = made.denied or opening.startswith("[Request interrupted")
+    words = _opening(content)
+    made.kind = "prompt" if _is_typed(record, words) else "note"
+    if made.kind == "note" and _NOTIFIES in words:
+        made.task = tag(words, "task-id"), tag(words, "status")
+    made.denied = made.denied or words.startswith("[Request interrupted")
     return True
 
 
-def _opening(content: object) -> str:
+def first_text(content: object) -> str:
+    """Of a message."""
     if type(content) is str:
-        return content[:200]
+        return content
     if type(content) is list:
         for block in content:
             words = block.get("text") if type(block) is dict else None
             if type(words) is str:
-                return words[:200]
+                return words
     return ""
+
+
+def _opening(content: object) -> str:
+    return first_text(content)[:200]
 
 
 def tag(words: str, name: str) -> str:
@@ -208,7 +213,7 @@ def tag(words: str, name: str) -> str:
     return words.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
 
 
-def _is_typed(record: dict, opening: str) -> bool:
+def _is_typed(record: dict, words: str) -> bool:
     if record.get("isMeta") is True or record.get("isVisibleInTranscriptOnly") is True:
         return False
     origin = record.get("origin")
@@ -217,7 +222,7 @@ def _is_typed(record: dict, opening: str) -> bool:
     source = record.get("promptSource")
     if type(source) is str:
         return source != "system"
-    return not opening.startswith(_MACHINE)
+    return not words.startswith(_MACHINE)
 
 
 def _attachment(made: Entry, record: dict) -> bool:
