@@ -141,6 +141,25 @@ def read(state: State, path: str, most: int) -> list[str]:
     return ["only the newest part of the transcript has been read so far"] if why == "behind" else []
 
 
+def read_all(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str]:
+    """The state of what was asked for, with all that its transcript says, and where that is."""
+    if transcript is not None and session is not None:
+        raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
+    if transcript is None:
+        state, path, _ = find(app, session if session is not None else newest(app))
+        if not path:
+            raise NotFound(f"the transcript of session {state.session} is gone, and with it what was said")
+    else:
+        path = os.path.abspath(transcript) if transcript else ""
+        if not os.path.exists(path):
+            raise NotFound(f"{transcript!r} does not exist; `holdfast sessions` lists the sessions that do")
+        state = of_file(app, path)
+    read(state, path, _ALL)
+    if not state.seen.entries and os.path.getsize(path):
+        raise BadInput(f"{path} is not a transcript of Claude Code: none of its lines is part of one")
+    return state, path
+
+
 def newest(app: Holdfast) -> str:
     inside = app.environ.get("CLAUDE_CODE_SESSION_ID")  # asked by the agent itself
     if inside:

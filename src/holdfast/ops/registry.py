@@ -18,6 +18,7 @@ READS = {
     "checkpoint.show": "holdfast.ops.checkpoints:show",
     "checkpoint.verify": "holdfast.ops.checkpoints:verify",
     "brief": "holdfast.ops.survival:brief",
+    "explain": "holdfast.ops.explain:explain",
     "facts": "holdfast.ops.survival:facts",
     "preserve": "holdfast.ops.survival:preserve",
     "receipt": "holdfast.ops.survival:receipt",

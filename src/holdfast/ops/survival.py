@@ -20,7 +20,7 @@ from holdfast.core.spoken import said
 from holdfast.core.state import State
 from holdfast.errors import BadInput, NotFound
 from holdfast.material import Looked
-from holdfast.ops.context import find, newest, of_file, read
+from holdfast.ops.context import find, newest, of_file, read, read_all
 
 _ALL = 1 << 62
 _MOST_TOKENS = 100_000
@@ -146,7 +146,7 @@ def receipt(app: Holdfast, *, transcript: str | None = None, session: str | None
         name = session if session is not None else newest(app)
         find(app, name)
         return Receipts(name, receipts.every(app, name))
-    state, path = _read(app, transcript, session)
+    state, path = read_all(app, transcript, session)
     return Receipts(state.session, [_judged(app, state, path)])
 
 
@@ -181,26 +181,8 @@ def _summary(after: bytes) -> str:
 
 
 def _made(app: Holdfast, transcript: str | None, session: str | None) -> Looked:
-    state, path = _read(app, transcript, session)
+    state, path = read_all(app, transcript, session)
     return Looked(state, app, path)
-
-
-def _read(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str]:
-    if transcript is not None and session is not None:
-        raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
-    if transcript is None:
-        state, path, _ = find(app, session if session is not None else newest(app))
-        if not path:
-            raise NotFound(f"the transcript of session {state.session} is gone, and with it what was said")
-    else:
-        path = os.path.abspath(transcript) if transcript else ""
-        if not os.path.exists(path):
-            raise NotFound(f"{transcript!r} does not exist; `holdfast sessions` lists the sessions that do")
-        state = of_file(app, path)
-    read(state, path, _ALL)
-    if not state.seen.entries and os.path.getsize(path):
-        raise BadInput(f"{path} is not a transcript of Claude Code: none of its lines is part of one")
-    return state, path
 
 
 def _characters(tokens: int) -> int:
