@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import gauge
+import shares
 from holdfast.app import Holdfast
 from holdfast.ops.context import usage
 
@@ -52,3 +53,24 @@ def test_predictions_on_real_sessions_are_within_the_goal() -> None:
     assert statistics.median(with_usage) <= 0.2
     assert with_usage[int(len(with_usage) * 0.9)] <= 1.0
     assert statistics.median(without) <= 9
+
+
+def test_what_fills_real_windows_is_told_honestly_and_no_real_session_thrashes(tmp_path: Path) -> None:
+    ratios = []
+    for path in PATHS:
+        state, cycles = shares.look(path, tmp_path)
+        ratios += [cycle.shares.measured / cycle.shares.used for cycle in cycles]
+        assert not shares.told(state), path.name
+    ratios.sort()
+    assert len(ratios) >= len(PATHS)
+    assert 0.95 <= statistics.median(ratios) <= 1.05
+    assert ratios[len(ratios) // 10] >= 0.9
+    assert ratios[len(ratios) * 9 // 10] <= 1.1
+
+
+def test_a_session_that_thrashed_would_be_told(tmp_path: Path) -> None:
+    """The control: the same compactions, with hardly a turn between them."""
+    state, _ = shares.look(max(PATHS, key=lambda path: path.stat().st_size), tmp_path)
+    first = state.seen.turned[-1]
+    state.seen.compactions = [["", "auto", 167_000, 9_000, first + number, ""] for number in range(3)]
+    assert shares.told(state)
