@@ -148,7 +148,7 @@ def test_what_the_formats_page_describes_is_written_by_the_code() -> None:
     from holdfast.core import heard, meter, seen
 
     assert described("### seen") == {*seen._SAVED, "meter"}
-    assert described("### meter") == {*meter.FIELDS, "message", "model", "tail"}
+    assert described("### meter") == {*meter.FIELDS, "message", "model", "tail", "curve"}
     assert described("### heard") == set(heard._SAVED)
 
 

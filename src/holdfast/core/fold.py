@@ -105,7 +105,7 @@ def _came_back(seen: Seen, entry: Entry) -> None:
 
 
 def _before(seen: Seen) -> tuple:
-    meter = dict(seen.meter.__dict__, tail=seen.meter.tail.copy())
+    meter = dict(seen.meter.__dict__, tail=seen.meter.tail.copy(), curve=seen.meter.curve.copy())
     return meter, seen.entries - 1, seen.prompted, seen.typed, seen.messages
 
 

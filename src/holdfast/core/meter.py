@@ -2,7 +2,8 @@
 
 The API's usage is exact but one response old. What was added since is counted in units (see
 `sizes`) and turned into tokens by a ratio the session teaches: each new response tells what the
-units since the last one really cost. Sums only, so the meter does not grow with the session.
+units since the last one really cost. Sums, and the newest of each list, so the meter does not grow with
+the session.
 """
 
 from holdfast.core.transcript import Entry, Usage
@@ -33,12 +34,16 @@ _LEAST_TURNS = 4
 _TAIL = 48
 #: Characters of a uuid that tell one of these lines from another.
 _MARK = 12
+#: Newest turns whose usage is remembered: sixteen steps from one to the next.
+_CURVE = 17
+#: A pause counts as at most so many seconds of work.
+_PAUSE_S, _DAY_S = 300, 86_400
 
 FIELDS = (
     "context given cache_read cache_creation output final own_units own_tokens thought_units "
     "thought_tokens added_units added_tokens drop since_units since_tokens taught_units taught_tokens "
     "base base_after_compaction compacted attachments writes_attachments highest first_context peak "
-    "cycle_turns"
+    "cycle_turns steps step_tokens step_seconds"
 ).split()
 
 
@@ -58,17 +63,20 @@ class Meter:
     highest = 0  # largest context seen
     # Since the last compaction: context of the first response, the largest, and turns.
     first_context = peak = cycle_turns = 0
+    # Since the session or its model began: steps, and sums of 100 × the roots of what each added and took.
+    steps = step_tokens = step_seconds = 0
     message = ""  # id of the last response
     model = ""
 
     def __init__(self) -> None:
         self.tail: list = []  # [start of the uuid, units, tokens]
+        self.curve: list = []  # [context, second of the day] of the newest turns since the last compaction
 
     # -- what is known
 
     def ratio(self) -> float:
         model = self.model
-        prior = _RATIO_OLD if any(name in model for name in _OLD_TOKENIZER) else _RATIO_NEW
+        prior = _RATIO_OLD if has_old_tokenizer(model) else _RATIO_NEW
         units = self.taught_units + prior * _PRIOR_TOKENS
         return min(_HIGHEST, max(_LOWEST, units / (self.taught_tokens + _PRIOR_TOKENS)))
 
@@ -111,7 +119,8 @@ class Meter:
         """Whether it begins a new turn, and not another line of the last one."""
         if entry.model and entry.model != self.model:
             self.model = entry.model[:128]
-            self.highest = 0  # what another model held says nothing of this one's window
+            # What another model held says nothing of this one's window, nor its steps of this one's.
+            self.highest = self.steps = self.step_tokens = self.step_seconds = 0
         message = entry.message[:64]
         begins = not message or message != self.message
         usage = entry.usage
@@ -121,6 +130,7 @@ class Meter:
             if usage:
                 self.first_context = self.first_context or usage.context
                 self._learn(usage.context)
+                self._step(usage.context, entry.at)
                 self.added_units = self.added_tokens = self.own_units = self.own_tokens = 0.0
                 self.drop = 0.0
                 self.output, self.final = 0, False
@@ -168,6 +178,18 @@ class Meter:
         self.taught_units = self.taught_units * _DECAY + units
         self.taught_tokens = self.taught_tokens * _DECAY + tokens
 
+    def _step(self, context: int, at: str) -> None:
+        second = _second_of_day(at)
+        if self.curve:
+            before, then = self.curve[-1]
+            second = then if second < 0 else second
+            self.steps += 1
+            self.step_tokens += round(100 * root(context - before))
+            self.step_seconds += round(100 * root(seconds_between(then, second)))
+        self.curve.append([context, max(0, second)])
+        if len(self.curve) > 2 * _CURVE:
+            del self.curve[:-_CURVE]
+
     def add(self, entry: Entry) -> None:
         """A line of the user's side: prompt, result, attachment, summary."""
         if entry.kind == "attachment":
@@ -202,6 +224,7 @@ class Meter:
         self.added_units = self.added_tokens = self.drop = 0.0
         self.message = ""
         self.first_context = self.peak = self.cycle_turns = 0
+        self.curve = []
         self.compacted, self.attachments = True, False
 
     def _remember(self, uuid: str, units: float, tokens: float) -> None:
@@ -217,12 +240,13 @@ class Meter:
         saved["message"] = self.message
         saved["model"] = self.model
         saved["tail"] = self.tail[-_TAIL:]
+        saved["curve"] = self.curve[-_CURVE:]
         return saved
 
     @classmethod
     def from_json(cls, saved: dict) -> "Meter":
         meter = cls()
-        for name in (*FIELDS, "message", "model", "tail"):
+        for name in (*FIELDS, "message", "model", "tail", "curve"):
             if name in saved:
                 setattr(meter, name, saved[name])
         return meter
@@ -235,3 +259,28 @@ def drops_thinking(model: str) -> bool:
 
 def _short(value: float) -> float:
     return round(value, 1) if type(value) is float else value
+
+
+def has_old_tokenizer(model: str) -> bool:
+    """Whether the same text is fewer tokens to it than to newer models."""
+    return any(name in model for name in _OLD_TOKENIZER)
+
+
+def root(amount: float) -> float:
+    """The square root, with its sign. Steps are averaged by their roots: one large result then counts for
+    a few turns and not for thirty, and what is averaged may be of any size."""
+    size: float = abs(amount) ** 0.5
+    return size if amount >= 0 else -size
+
+
+def seconds_between(then: int, now: int) -> int:
+    """Seconds of work between two seconds of the day."""
+    return min(_PAUSE_S, (now - then) % _DAY_S)
+
+
+def _second_of_day(at: str) -> int:
+    """Of an RFC 3339 time; -1 for what is none."""
+    digits = at[11:13] + at[14:16] + at[17:19]
+    if not (len(digits) == 6 and digits.isascii() and digits.isdecimal()):
+        return -1
+    return int(digits[:2]) * 3600 + int(digits[2:4]) * 60 + int(digits[4:])
