@@ -55,6 +55,7 @@ class Point(NamedTuple):
     used: int
     capacity: int
     before: Habit
+    mean: float  # tokens a turn of this cycle added
 
     @property
     def room(self) -> int:
@@ -80,7 +81,7 @@ def last_increment(at: Point) -> Said:
 
 
 def mean_increment(at: Point) -> Said:
-    return _extrapolated(at, at.meter.pace())
+    return _extrapolated(at, at.mean)
 
 
 def _extrapolated(at: Point, increment: float) -> Said:
@@ -136,7 +137,9 @@ class Replay:
         if meter.model not in known:
             known[meter.model] = habits.of(home, meter.model)
         then = Meter.from_json(meter.to_json())
-        point = Point(then, reading.used, reading.capacity, known[meter.model])
+        turns = len(self._points)
+        grown = meter.context - self._points[0][0].meter.context if turns > 2 else 0
+        point = Point(then, reading.used, reading.capacity, known[meter.model], grown / max(1, turns))
         self._points.append((point, meter.curve[-1][1] if meter.curve else 0))
 
     def _end_cycle(self, session: str, boundary: Entry | None) -> None:

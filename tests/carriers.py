@@ -468,6 +468,7 @@ _OFFER = re.compile(
     r"holdfast has a checkpoint of (?:the work here|a session that is still at work), saved [a-z0-9 ]+\. "
     r"Nothing of it is loaded; /holdfast:load [0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}(?:-[0-9]+)? would\.\Z"
 )
+_TOLD = re.compile(r"(?:(?:holdfast|CONTEXT)[\w ]*: [\w\d ~%.,:;/()–-]*\n?)+")
 _RULES = 8
 _TITLE = "STANDING INSTRUCTIONS BY THE USER:"
 _MARKS = re.compile(
@@ -496,6 +497,11 @@ def _wrong(kind: str, printed: str, typed: list[str]) -> Iterator[str]:
         except ValueError:
             yield "not the JSON of a hook"
             return
+        if "systemMessage" in spoken:  # the guard, to the person
+            if not _TOLD.fullmatch(spoken.pop("systemMessage")):
+                yield "more than the guard's own words"
+            if not spoken:
+                return
         if list(spoken) != ["hookSpecificOutput"] or len(spoken["hookSpecificOutput"]) != 2:
             yield "more than an additional context"
         said = spoken["hookSpecificOutput"]["additionalContext"]

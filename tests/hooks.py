@@ -161,7 +161,7 @@ def run_hook(
 
 
 def run_silently(payload: bytes | dict, home: Path, **more: object) -> None:
-    """Without a word to the person. What is printed is for the model, in the form the client takes."""
+    """Without an error. What is printed is in the form the client takes."""
     result = run_hook(payload, home, **more)
     assert (result.returncode, result.stderr) == (0, b"")
     name = payload.get("hook_event_name") if type(payload) is dict else ""
@@ -174,10 +174,14 @@ def check_said(name: object, said: str) -> None:
     if name == "PreCompact":
         assert not said or said.startswith("COMPACTION PRESERVATION INSTRUCTIONS")
     elif said:
-        assert name in ("SessionStart", "UserPromptSubmit", "PostToolBatch")
-        spoken = json.loads(said)["hookSpecificOutput"]
-        assert spoken["hookEventName"] == name
-        assert spoken["additionalContext"]
+        answer = json.loads(said)
+        assert set(answer) <= {"systemMessage", "hookSpecificOutput"}
+        assert "systemMessage" not in answer or name in ("UserPromptSubmit", "PostToolBatch", "Stop")
+        spoken = answer.get("hookSpecificOutput")
+        if spoken or not answer:
+            assert name in ("SessionStart", "UserPromptSubmit", "PostToolBatch")
+            assert spoken["hookEventName"] == name
+            assert spoken["additionalContext"]
 
 
 def start_hook(payload: bytes | dict, home: Path, package: Path = PACKAGE) -> subprocess.Popen:

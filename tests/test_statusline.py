@@ -51,7 +51,7 @@ def transcript(tmp_path: Path) -> Path:
 
 def test_it_says_how_full_which_rung_how_far_and_how_many_turns(home: Path, transcript: Path) -> None:
     line = PLAIN.sub("", shown(payload(transcript, 125_000), home))
-    assert line == "███████░░░ 75% · L1 warning · 42.0k left · ~8 turns"
+    assert line == "███████░░░ 75% · L1 Warning · 42.0k left · ~23 turns (12–37)"
 
 
 def test_no_columns_are_as_good_as_unknown(home: Path, transcript: Path) -> None:

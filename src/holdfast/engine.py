@@ -8,12 +8,14 @@ import time
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed, rfc3339
+from holdfast.core import guard
 from holdfast.core.decide import ASKED, OWED, due, is_cold_due
 from holdfast.core.events import Event
 from holdfast.core.fold import runs_tests
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import STATUSLINE
 from holdfast.core.jsontext import text
+from holdfast.core.ladder import ADVISORY, name_of
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
 from holdfast.errors import MISTAKES, BadInput, HoldfastError
@@ -38,6 +40,8 @@ _LAST_CHANCES = ("PreCompact", "SubagentStop")
 #: The newest lines reach the file up to a tenth of a second after the hook.
 _SETTLE_S, _SETTLE_STEP_S, _SETTLE_MOST = 0.25, 0.02, (2 << 20, 0.1)
 _SETTLED = 4
+#: When what a session did so far is worth remembering for those that come.
+_TEACHES = ("PreCompact", "SessionEnd")
 #: When something may have to be said into the session, and when what a summary lost can be put back.
 _SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
 _ADDS = ("UserPromptSubmit", "PostToolBatch")
@@ -83,13 +87,32 @@ def handle(event: Event, app: Holdfast) -> Reply:
             _note_green(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
         sessions.sample(home, state, reading, event.at)
+        if state.heard.habit[:1] != [reading.model]:
+            _ask_habits(state, app, reading.model)
+        now = guard.look(state, reading)
+        _note_pressure(state, app, reading, now)
         once = _Once(state, event, app)
-        taken = _save(state, event, app, reading, once)
-        answer = _answer(event, app, state, reading, once)
+        says = event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS)
+        tells = [] if says else guard.due(state, event, reading, now)  # one thing at a time
+        taken = _save(state, event, app, reading, now.rung, once)
+        if says:
+            answer = _say(event, state, app, once)
+        elif tells:
+            answer = _tell(tells, event, state, app, reading, now)
+        elif event.name == STATUSLINE:
+            from holdfast import statusline  # no hook needs it
+
+            answer = statusline.line(state, reading, now, app.environ)
+        else:
+            answer = ""
         if is_cold_due(state, event, reading.fill):
             from holdfast import coldwork  # every ten turns at most
 
             coldwork.compress(state, app, _path(state, event))
+        if event.name in _TEACHES:
+            from holdfast.disk import habits
+
+            habits.bring_up(home, state)
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
     return Reply(reading, answer, taken)
@@ -114,10 +137,58 @@ class _Once:
         return self._made
 
 
-def _save(state: State, event: Event, app: Holdfast, reading: Reading, once: _Once) -> dict:
+def _ask_habits(state: State, app: Holdfast, model: str) -> None:
+    from holdfast.disk import habits  # once per session and model
+
+    known = habits.of(app.home, model)
+    state.heard.habit = [model, round(known.pace), round(known.seconds, 1), known.sessions]
+
+
+def _note_pressure(state: State, app: Holdfast, reading: Reading, now: guard.Look) -> None:
+    """Every change of the level goes into the trail, for whoever routes work by it."""
+    before = guard.note(state, reading, now)
+    if before < 0:
+        return
+    coming = now.forecast
+    trail.note(
+        app.home,
+        "CONTEXT_PRESSURE",
+        session=state.session,
+        agent=state.agent,
+        level=now.level,
+        before=name_of(before),
+        early=now.is_early,
+        fill=reading.fill,
+        used=reading.used,
+        capacity=reading.capacity,
+        velocity=now.velocity,
+        turns=[coming.low, coming.turns, coming.high] if coming else [],
+        under_pressure=now.rung >= ADVISORY,
+    )
+
+
+def _say(event: Event, state: State, app: Holdfast, once: _Once) -> str:
+    _load_more(app)
+    from holdfast import restoring  # only a compaction and a beginning are spoken at
+
+    return restoring.say(event, state, app, once)
+
+
+def _tell(what: list, event: Event, state: State, app: Holdfast, reading: Reading, now: guard.Look) -> str:
+    from holdfast import telling  # each rung once per cycle
+
+    said, advice = telling.reply(what, event, state, app, reading, now)
+    if advice:
+        from holdfast import restoring
+
+        restoring.book(event, state, app, "advice", len(advice))
+    return said
+
+
+def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int, once: _Once) -> dict:
     """The state, and the checkpoint that is due or still owed. What is owed is on disk before it is paid:
     who is killed over it leaves the debt to the next."""
-    why = due(state, event, reading.fill)
+    why = due(state, event, rung)
     if not (why or state.heard.owed) or event.name == STATUSLINE:
         sessions.save(app.home, state)
         return {}
@@ -131,7 +202,7 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading, once: _On
         return {}
     saving.count(state, event)  # before it is made: one that is never finished counts, too
     sessions.save(app.home, state)
-    return saving.pay(state, event, app, reading, once)
+    return saving.pay(state, event, app, reading, rung, once)
 
 
 def _load_more(app: Holdfast) -> None:
@@ -149,19 +220,6 @@ def _pay_for_agents(event: Event, app: Holdfast) -> None:
             handle(Event(OWED, event.session, event.at, data), app)
         except (OSError, HoldfastError, *MISTAKES):  # the session's own answer does not wait for it
             return
-
-
-def _answer(event: Event, app: Holdfast, state: State, reading: Reading, once: _Once) -> str:
-    if event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS):
-        _load_more(app)
-        from holdfast import restoring  # only a compaction and a beginning are spoken at
-
-        return restoring.say(event, state, app, once)
-    if event.name != STATUSLINE:
-        return ""
-    from holdfast import statusline  # no hook needs it
-
-    return statusline.line(state, reading, app.environ)
 
 
 def _path(state: State, event: Event) -> str:

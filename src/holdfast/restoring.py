@@ -49,7 +49,7 @@ def say(event: Event, state: State, app: Holdfast, material: "Callable[[], Mater
     why, said = _added(event, state, app, material)
     if not said:
         return ""
-    _book(event, state, app, why, len(said))
+    book(event, state, app, why, len(said))
     spoken = {"hookEventName": event.name, "additionalContext": said}
     return dump({"hookSpecificOutput": spoken})
 
@@ -309,7 +309,7 @@ def _mark() -> str:
     return posix.urandom(8).hex()
 
 
-def _book(event: Event, state: State, app: Holdfast, why: str, size: int) -> None:
+def book(event: Event, state: State, app: Holdfast, why: str, size: int) -> None:
     tokens = int(size / brief.PER_TOKEN) + 1
     count, sum_ = state.heard.injected or (0, 0)
     state.heard.injected = [count + 1, sum_ + tokens]

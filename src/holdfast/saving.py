@@ -69,7 +69,12 @@ def count(state: State, event: Event) -> None:
 
 
 def pay(
-    state: State, event: Event, app: Holdfast, reading: Reading, material: "Callable[[], Material]"
+    state: State,
+    event: Event,
+    app: Holdfast,
+    reading: Reading,
+    rung: int,
+    material: "Callable[[], Material]",
 ) -> dict:
     """Take the checkpoint that is owed. Its entry in the index, or {} if that was not possible now."""
     why = state.heard.owed["why"]
@@ -88,7 +93,7 @@ def pay(
     except (OSError, HoldfastError, *MISTAKES) as problem:
         _failed(state, app, problem)
         return {}
-    _paid(state, entry, event, app, decide.reached(state), decide.rung(reading.fill))
+    _paid(state, entry, event, app, decide.reached(state), rung)
     return entry
 
 

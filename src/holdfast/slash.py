@@ -13,11 +13,11 @@ import posix
 from holdfast import engine, loading
 from holdfast.app import Holdfast
 from holdfast.clock import now
-from holdfast.core import decide
+from holdfast.core import decide, guard
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
-from holdfast.core.ladder import BELOW, level
+from holdfast.core.ladder import BELOW
 from holdfast.core.plain import ago, excerpt, one_line, quoted
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
@@ -135,7 +135,7 @@ def _report(app: Holdfast, session: str) -> str:
     rows = [
         f"window: {reading.used:,} of {reading.window:,} tokens ({reading.percent} %){_estimated(reading)}",
         f"compaction: at {reading.capacity:,}; {reading.until_compaction:,} tokens left, "
-        f"{reading.fill} % of that room is used{_rung(reading)}",
+        f"{reading.fill} % of that room is used{_rung(state, reading)}",
         f"compactions so far: {compacted}",
         f"last checkpoint: {_last(state)}",
     ]
@@ -150,8 +150,8 @@ def _estimated(reading: Reading) -> str:
     return ", what came last estimated" if reading.source == "usage+estimate" else ", estimated"
 
 
-def _rung(reading: Reading) -> str:
-    name = level(reading.fill)
+def _rung(state: State, reading: Reading) -> str:
+    name = guard.look(state, reading).level
     return f" ({name})" if name != BELOW else ""
 
 

@@ -10,8 +10,10 @@ import posix
 from holdfast.app import Holdfast
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
+from holdfast.core.guard import Look
 from holdfast.core.jsontext import dump
-from holdfast.core.ladder import BELOW, level
+from holdfast.core.ladder import BELOW
+from holdfast.core.plain import thousands
 from holdfast.core.state import State
 from holdfast.disk.wiring import MARK, applying, setting
 from holdfast.errors import Late
@@ -23,23 +25,22 @@ _WIDEST = 400
 _LONGEST_FORMER = 1 << 16
 
 
-def line(state: State, reading: Reading, environ: dict[str, str]) -> str:
+def line(state: State, reading: Reading, now: Look, environ: dict[str, str]) -> str:
     """As much as fits, most important first."""
     width = environ.get("COLUMNS", "")
     columns = int(width) if width.isascii() and width.isdecimal() and len(width) < 5 else 0
-    return _render(state, reading, columns or _WIDEST, colours=not environ.get("NO_COLOR"))
+    return _render(state, reading, now, columns or _WIDEST, colours=not environ.get("NO_COLOR"))
 
 
-def _render(state: State, reading: Reading, columns: int, colours: bool) -> str:
+def _render(state: State, reading: Reading, now: Look, columns: int, colours: bool) -> str:
     fill = reading.fill
     full = min(_BAR, round(_BAR * fill / 100))
     bar = "█" * full + "░" * (_BAR - full)
-    name = level(fill)
     parts = [
         f"{bar} {fill:.0f}%",
-        name if name != BELOW else "",
-        f"{_short(reading.until_compaction)} left",
-        _turns(state, reading),
+        now.level if now.level != BELOW else "",
+        f"{thousands(reading.until_compaction)} left",
+        _turns(now),
         _saved(state),
         "estimated" if not reading.source.startswith("usage") and reading.used else "",
         "! holdfast status" if state.heard.trouble or state.behind else "",
@@ -57,12 +58,9 @@ def _render(state: State, reading: Reading, columns: int, colours: bool) -> str:
     return f"{colour}{head}{_PLAIN}{_DIM}{dot}{rest}{_PLAIN}"
 
 
-def _turns(state: State, reading: Reading) -> str:
-    pace = state.seen.meter.pace()
-    if pace < 1:
-        return ""
-    turns = int(reading.until_compaction / pace)
-    return f"~{turns} turn{'' if turns == 1 else 's'}" if turns < 1000 else ""
+def _turns(now: Look) -> str:
+    coming = now.forecast
+    return f"~{coming.turns} turns ({coming.low}–{coming.high})" if coming else ""
 
 
 def _saved(state: State) -> str:
@@ -76,12 +74,6 @@ def _saved(state: State) -> str:
     if minutes < 60:
         return f"saved {minutes} min ago" if minutes else "saved"
     return f"saved {minutes // 60} h ago"
-
-
-def _short(tokens: int) -> str:
-    if tokens < 1000:
-        return str(tokens)
-    return f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"
 
 
 def beside_former(ours: str, event: Event, app: Holdfast) -> str:

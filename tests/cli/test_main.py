@@ -46,7 +46,7 @@ def test_usage_as_json_has_every_field_of_the_contract(transcript: Path) -> None
     assert set(usage) >= FIELDS
     assert (usage["used"], usage["max"], usage["percent"]) == (120_400, 200_000, 60.2)
     assert (usage["capacity"], usage["fill"], usage["until_compaction"]) == (167_000, 72.1, 46_600)
-    assert (usage["status"], usage["level"], usage["source"]) == ("warning", "L1 warning", "usage")
+    assert (usage["status"], usage["level"], usage["source"]) == ("warning", "L1 Warning", "usage")
     assert usage["action"] == {"type": "none"}
 
 

@@ -570,7 +570,7 @@ def retold(made: Checkpoint, name: str, items: list[str]) -> Checkpoint:
 @pytest.mark.parametrize(
     ("check", "spoil"),
     [
-        (check_compactions, lambda made: changed(made, reason="97 % full")),
+        (check_compactions, lambda made: changed(made, reason="L4 Critical")),
         (check_compactions, lambda made: changed(made, trigger="manual")),
         (check_compactions, lambda made: changed(made, session_id="another")),
         (check_compactions, lambda made: changed(made, agent_id="a1")),

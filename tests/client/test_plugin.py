@@ -90,7 +90,7 @@ def test_the_statusline_is_shown_and_keeps_what_the_client_told_it(tmp_path: Pat
         {"event": "SessionStart"},
         {"see": "bypass permissions"},
         {"type": "go"},
-        {"see": "72%.*L1 warning"},
+        {"see": "72%.*L1 Warning"},
         {"event": "Stop"},
         {"type": "/exit"},
     ]

@@ -3,8 +3,9 @@
 import pytest
 
 from holdfast.core import decide
-from holdfast.core.decide import COLD_AFTER, COLD_EVERY, EVERY, FIRST, due, is_cold_due, rung, unsaved, work
+from holdfast.core.decide import COLD_AFTER, COLD_EVERY, EVERY, FIRST, due, is_cold_due, unsaved, work
 from holdfast.core.events import Event
+from holdfast.core.ladder import reached
 from holdfast.core.state import State
 
 MINUTE = 60_000
@@ -48,16 +49,16 @@ RULES = [
     ({"turns": 9}, "SessionStart", {}, 99, ""),
     # The ladder: once for each rung in a cycle.
     ({"turns": 1}, "PostToolUse", {}, 59.9, ""),
-    ({"turns": 1}, "PostToolUse", {}, 60, "60 % full"),
-    ({"turns": 1}, "PostToolUse", {}, 130, "97 % full"),
+    ({"turns": 1}, "PostToolUse", {}, 60, "proactive checkpoint"),
+    ({"turns": 1}, "PostToolUse", {}, 97, "L4 Critical"),
     ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 84.9, ""),
-    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 85, "85 % full"),
-    ({"turns": 2, "saved": (1, 85, 0)}, "Stop", {}, 93, "93 % full"),
-    ({"turns": 2, "saved": (1, 93, 0)}, "UserPromptSubmit", {}, 97, "97 % full"),
+    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 85, "L2 Advisory"),
+    ({"turns": 2, "saved": (1, 85, 0)}, "Stop", {}, 93, "L3 Yellow Alert"),
+    ({"turns": 2, "saved": (1, 93, 0)}, "UserPromptSubmit", {}, 97, "L4 Critical"),
     ({"turns": 2, "saved": (1, 97, 0)}, "PostToolUse", {}, 99, ""),
     ({"turns": 2, "saved": (2, 60, 0)}, "PostToolUse", {}, 99, ""),
     ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 59, ""),
-    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 61, "60 % full"),
+    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 61, "proactive checkpoint"),
     ({"turns": 2, "saved": (1, 60, 1), "compacted": 1}, "PostToolUse", {}, 61, ""),
     ({"turns": 1}, "PreToolUse", {}, 99, ""),
     # Half an hour of work.
@@ -85,21 +86,7 @@ RULES = [
 
 @pytest.mark.parametrize(("given", "name", "data", "fill", "why"), RULES)
 def test_a_checkpoint_is_due(given, name, data, fill, why):
-    assert due(state(**given), Event(name, "s1", 0, data), fill) == why
-
-
-def test_a_rung_is_the_highest_that_was_reached():
-    assert [rung(fill) for fill in (0, 59.9, 60, 84, 85, 92.9, 93, 97, 500)] == [
-        0,
-        0,
-        60,
-        60,
-        85,
-        85,
-        93,
-        97,
-        97,
-    ]
+    assert due(state(**given), Event(name, "s1", 0, data), reached(fill)) == why
 
 
 def test_work_that_is_saved_is_not_unsaved():

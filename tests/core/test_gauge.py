@@ -7,7 +7,6 @@ import pytest
 from holdfast.core.events import Event
 from holdfast.core.gauge import measure
 from holdfast.core.heard import Heard
-from holdfast.core.ladder import RUNGS, level
 from holdfast.core.state import State
 from session import Script, folded, text, use
 
@@ -358,10 +357,3 @@ def test_a_state_survives_being_written_and_read() -> None:
     again = parse(state.render(), "here")
     assert again.render() == state.render()
     assert measure(again).used == measure(state).used
-
-
-@pytest.mark.parametrize(
-    ("fill", "name"), [(0, "normal"), (59.9, "normal"), (250, "L4 critical"), *((r, n) for r, n in RUNGS)]
-)
-def test_a_level_is_the_highest_rung_reached(fill: float, name: str) -> None:
-    assert level(fill) == name

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import singledispatch
+from importlib import import_module
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.core.ladder import RUNGS
+from holdfast.core.ladder import LEVELS
 from holdfast.core.plain import one_line
 from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
 from holdfast.ops.context import Usage
@@ -36,6 +37,10 @@ _SOURCES = {
 }
 
 
+#: Where the rest is told how to be shown: module of a value -> module that knows.
+_ELSEWHERE = {"holdfast.ops.health": "holdfast.cli.guarded", "holdfast.ops.replay": "holdfast.cli.guarded"}
+
+
 def show(value: object) -> None:
     if type(value).__str__ is not object.__str__ and not isinstance(value, list):
         print(value)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
@@ -44,15 +49,17 @@ def show(value: object) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, emoji=False, width=200)
-    console.print(_render(value))
+    if type(value).__module__ in _ELSEWHERE:
+        import_module(_ELSEWHERE[type(value).__module__])
+    console.print(render(value))
 
 
 @singledispatch
-def _render(value: Any) -> RenderableType:
+def render(value: Any) -> RenderableType:
     return Text(str(value))
 
 
-@_render.register
+@render.register
 def _(value: list) -> RenderableType:
     if not value:
         return Text("no sessions yet; measure a file with: holdfast usage --transcript PATH")
@@ -71,9 +78,9 @@ def _table(rows: list[Session]) -> RenderableType:
         table.add_row(
             _short(row.session),
             row.project,
-            _model(row.model),
+            model_of(row.model),
             f"{row.used:,}",
-            Text(f"{row.fill:.0f} %", style=_style(row.fill)),
+            Text(f"{row.fill:.0f} %", style=style_of(row.fill)),
             row.level,
             f"{row.turns:,}",
             str(row.compactions),
@@ -82,7 +89,7 @@ def _table(rows: list[Session]) -> RenderableType:
     return table
 
 
-@_render.register
+@render.register
 def _(value: Listing) -> RenderableType:
     if not value:
         return Text("no checkpoints yet; take one with: holdfast checkpoint take")
@@ -98,12 +105,12 @@ def _(value: Listing) -> RenderableType:
     return table
 
 
-@_render.register
+@render.register
 def _(value: Listed) -> RenderableType:
     return Text(f"checkpoint {value.id} is taken and verified: {value.path}\n{value.summary}")
 
 
-@_render.register
+@render.register
 def _(value: Shown) -> RenderableType:
     fields = value.fields
     facts = Table.grid(padding=(0, 2))
@@ -131,7 +138,7 @@ def _(value: Shown) -> RenderableType:
     return Group(head, facts, *shown)
 
 
-@_render.register
+@render.register
 def _(value: Verdict) -> RenderableType:
     if value.verified:
         return Text.assemble(("verified", "green"), f" {value.path} ({_TRUST[value.trust]})")
@@ -140,7 +147,7 @@ def _(value: Verdict) -> RenderableType:
     )
 
 
-@_render.register
+@render.register
 def _(value: Difference) -> RenderableType:
     lines: list[Text] = [Text(f"--- {value.old}"), Text(f"+++ {value.new}")]
     for name, changed in value.sections.items():
@@ -150,12 +157,12 @@ def _(value: Difference) -> RenderableType:
     return Group(*lines) if value.sections else Text("they say the same")
 
 
-@_render.register
+@render.register
 def _(value: Marked) -> RenderableType:
     return Text(f"{value.path}: {value.what}")
 
 
-@_render.register
+@render.register
 def _(value: Check) -> RenderableType:
     said = f"{_many(value.checkpoints, 'checkpoint')} in {_many(len(value.folders), 'folder')}"
     if not value.findings:
@@ -163,7 +170,7 @@ def _(value: Check) -> RenderableType:
     return Group(Text(f"{said}; {_many(len(value.findings), 'finding')}"), _findings(value.findings))
 
 
-@_render.register
+@render.register
 def _(value: Repaired) -> RenderableType:
     lines = [Text(f"the index names {value.checkpoints:,} checkpoints, as the files say")]
     lines += [Text(f"set aside: {path}") for path in value.set_aside]
@@ -172,7 +179,7 @@ def _(value: Repaired) -> RenderableType:
     return Group(*lines, _findings(value.left)) if value.left else Group(*lines)
 
 
-@_render.register
+@render.register
 def _(value: Pruned) -> RenderableType:
     if not value.removed:
         return Text("nothing to prune: all are younger than a week, pinned, or the newest of their lineage")
@@ -191,7 +198,7 @@ def _findings(findings: list[Finding]) -> Table:
     return table
 
 
-@_render.register
+@render.register
 def _(value: Summaries) -> RenderableType:
     if not value:
         return Text(
@@ -218,7 +225,7 @@ def _turns(value: Summary) -> str:
     return "–".join(known)
 
 
-@_render.register
+@render.register
 def _(value: Summary) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim")
@@ -244,7 +251,7 @@ def _(value: Summary) -> RenderableType:
     return Group(*lines)
 
 
-@_render.register
+@render.register
 def _(value: Cleared) -> RenderableType:
     if not value.removed:
         return Text("nothing to remove: there are no summaries")
@@ -252,9 +259,9 @@ def _(value: Cleared) -> RenderableType:
     return Group(*[Text(words) for words in said])
 
 
-@_render.register
+@render.register
 def _(value: Usage) -> RenderableType:
-    style = _style(value.fill)
+    style = style_of(value.fill)
     lines: list[RenderableType] = [
         Text.assemble(
             (f"{value.used:,}", "bold"),
@@ -272,7 +279,7 @@ def _(value: Usage) -> RenderableType:
 def _bar(value: Usage, style: str) -> Text:
     """Fill, with a mark at each rung that is still ahead."""
     cells = ["─"] * _BAR
-    for rung, _ in RUNGS:
+    for rung, _ in LEVELS:
         cells[min(_BAR - 1, _BAR * rung // 100)] = "┼"
     full = min(_BAR, round(_BAR * value.fill / 100))
     text = Text("█" * full, style=style)
@@ -282,9 +289,6 @@ def _bar(value: Usage, style: str) -> Text:
 
 
 def _facts(value: Usage) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim")
-    table.add_column()
     facts: list[tuple[str, str]] = [
         ("left", f"{value.until_compaction:,} tokens until compaction"),
         ("known by", _SOURCES.get(value.source, value.source)),
@@ -298,7 +302,14 @@ def _facts(value: Usage) -> Table:
         sums = value.bytes
         text = f"{sums.parsed:,} parsed, {sums.salvaged:,} salvaged, {sums.skipped:,} skipped"
         facts.append(("transcript", f"{sums.size:,} bytes: {text}"))
-    for name, text in facts:
+    return grid(facts)
+
+
+def grid(rows: list[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column()
+    for name, text in rows:
         table.add_row(name, text)
     return table
 
@@ -310,10 +321,14 @@ def _so_far(value: Usage) -> str:
         (value.tool_calls, "tool call"),
         (value.compactions, "compaction"),
     )
-    return ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counted)
+    return ", ".join(times(n, what) for n, what in counted)
 
 
-@_render.register
+def times(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+@render.register
 def _(value: Status) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for check in value.checks:
@@ -333,7 +348,7 @@ def _(value: Status) -> RenderableType:
     )
 
 
-def _style(fill: float) -> str:
+def style_of(fill: float) -> str:
     return next(style for least, style in _STYLES if fill >= least)
 
 
@@ -341,7 +356,7 @@ def _short(session: str) -> str:
     return session if len(session) <= 36 else session[:33] + "…"
 
 
-def _model(model: str) -> str:
+def model_of(model: str) -> str:
     return model.removeprefix("claude-")
 
 

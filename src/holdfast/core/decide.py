@@ -1,4 +1,4 @@
-"""When a checkpoint is due: `due(state, event, fill)`, and when finished work is looked through for what
+"""When a checkpoint is due: `due(state, event, rung)`, and when finished work is looked through for what
 has gone cold: `is_cold_due`. Every rule of it is a line here.
 
 From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
@@ -7,14 +7,13 @@ one looks.
 
 from holdfast.core.events import Event
 from holdfast.core.jsontext import text
+from holdfast.core.ladder import CHECKPOINT, WARNING, name_of
 from holdfast.core.state import State
 
 #: Asked for by a person, through a command: an event of our own.
 ASKED = "CheckpointAsked"
 #: Nobody will come any more who pays what an agent owes: an event of ours, too.
 OWED = "CheckpointOwed"
-#: Rungs of the ladder at which work is saved.
-RUNGS = (60, 85, 93, 97)
 ACTIVE_MS = 30 * 60_000
 #: Turns without a checkpoint: before the first, and then. It is what a session that ends without a word
 #: can lose.
@@ -44,12 +43,10 @@ def unsaved(state: State) -> int:
     seen, done = state.seen, work(state)
     saved, read = state.heard.saved.get("work", 0), state.heard.saved.get("offset", 0)
     if seen.turns and 0 < read <= seen.offset:
-        return sum(began >= read for began in seen.turned)
+        return next(
+            (later for later, began in enumerate(reversed(seen.turned)) if began < read), len(seen.turned)
+        )
     return done - saved if done >= saved else done  # fewer than before: another file
-
-
-def rung(fill: float) -> int:
-    return max((rung for rung in RUNGS if fill >= rung), default=0)
 
 
 def saved_rung(state: State) -> int:
@@ -58,8 +55,8 @@ def saved_rung(state: State) -> int:
     return int(saved.get("rung", 0)) if saved.get("cycle") == state.seen.compacted else 0
 
 
-def due(state: State, event: Event, fill: float) -> str:
-    """Why a checkpoint is to be taken now, or ""."""
+def due(state: State, event: Event, rung: int) -> str:
+    """Why a checkpoint is to be taken now, or "". `rung` is the one the window stands on."""
     name = event.name
     if name == ASKED:
         return "asked for"
@@ -81,12 +78,13 @@ def due(state: State, event: Event, fill: float) -> str:
         return "session ended"
     if name == "StopFailure":
         return "stopped by an error"
-    return _in_between(state, turns, rung(fill), name == "Stop") if name in _QUIET else ""
+    return _in_between(state, turns, rung, name == "Stop") if name in _QUIET else ""
 
 
-def _in_between(state: State, turns: int, reached: int, at_rest: bool) -> str:
-    if reached > saved_rung(state):
-        return f"{reached} % full"
+def _in_between(state: State, turns: int, rung: int, at_rest: bool) -> str:
+    step = CHECKPOINT if rung == WARNING else rung  # a warning is only said
+    if step > saved_rung(state):
+        return name_of(step)
     if state.heard.active >= ACTIVE_MS:
         return "30 minutes of work"
     if turns >= (FIRST if at_rest or not state.heard.saved else EVERY):

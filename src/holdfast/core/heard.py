@@ -20,7 +20,8 @@ _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
-    "ended trouble project events tools tasks pending client active saved owed green injected lost cold"
+    "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
+    "guard burst habit pressed"
 ).split()
 #: The client's statusline is no hook, but tells us as much as one.
 STATUSLINE = "StatusLine"
@@ -40,6 +41,7 @@ class Heard:
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
     lost = 0  # whether a summary lost something that is still to be said
+    burst = 0  # the number of the last compaction that was spoken of, because there were too many
     active = 0  # milliseconds of work since the last checkpoint
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
@@ -62,6 +64,9 @@ class Heard:
         # When finished work was last looked through: turns and rereads by then, and the offset before
         # which every stretch has been dealt with; -1: what a rewind abandoned is still to be removed.
         self.cold: list = []
+        self.habit: list = []  # of this user: [model, tokens a turn adds, seconds it takes, past sessions]
+        self.guard: dict = {}  # where the window stands on the ladder, and what was told in this cycle
+        self.pressed: list = []  # where in the transcript was said what was said above L2: [from, to)
 
     def to_json(self) -> dict:
         return {name: value for name in _SAVED if (value := getattr(self, name))}

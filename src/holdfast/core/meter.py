@@ -28,8 +28,6 @@ _REREAD = 9_000
 _MICRO = 1.3
 #: Models that do not get their earlier thinking back with the next prompt.
 _DROPS_THINKING = ("sonnet-4-5", "sonnet-4-2", "haiku-4-5", "opus-4-1", "opus-4-2", "claude-3")
-#: Turns from which on their average growth means something.
-_LEAST_TURNS = 4
 #: Newest lines remembered by size, to know what a compaction kept verbatim.
 _TAIL = 48
 #: Characters of a uuid that tell one of these lines from another.
@@ -42,8 +40,8 @@ _PAUSE_S, _DAY_S = 300, 86_400
 FIELDS = (
     "context given cache_read cache_creation output final own_units own_tokens thought_units "
     "thought_tokens added_units added_tokens drop since_units since_tokens taught_units taught_tokens "
-    "base base_after_compaction compacted attachments writes_attachments highest first_context peak "
-    "cycle_turns steps step_tokens step_seconds"
+    "base base_after_compaction compacted attachments writes_attachments highest peak "
+    "steps step_tokens step_seconds"
 ).split()
 
 
@@ -61,8 +59,7 @@ class Meter:
     base = 0.0
     base_after_compaction = compacted = attachments = writes_attachments = False
     highest = 0  # largest context seen
-    # Since the last compaction: context of the first response, the largest, and turns.
-    first_context = peak = cycle_turns = 0
+    peak = 0  # largest since the last compaction
     # Since the session or its model began: steps, and sums of 100 × the roots of what each added and took.
     steps = step_tokens = step_seconds = 0
     message = ""  # id of the last response
@@ -107,12 +104,6 @@ class Meter:
     def has_text(self) -> bool:
         return self.since_units > 0
 
-    def pace(self) -> float:
-        """Tokens a turn has added since the last compaction, on average; 0 while that says nothing."""
-        if self.cycle_turns < _LEAST_TURNS or self.context <= self.first_context:
-            return 0.0
-        return (self.context - self.first_context) / (self.cycle_turns - 1)
-
     # -- what happens
 
     def answer(self, entry: Entry) -> bool:
@@ -126,9 +117,7 @@ class Meter:
         usage = entry.usage
         if begins:
             self.message = message
-            self.cycle_turns += 1
             if usage:
-                self.first_context = self.first_context or usage.context
                 self._learn(usage.context)
                 self._step(usage.context, entry.at)
                 self.added_units = self.added_tokens = self.own_units = self.own_tokens = 0.0
@@ -223,7 +212,7 @@ class Meter:
         self.own_units = self.own_tokens = self.thought_units = self.thought_tokens = 0.0
         self.added_units = self.added_tokens = self.drop = 0.0
         self.message = ""
-        self.first_context = self.peak = self.cycle_turns = 0
+        self.peak = 0
         self.curve = []
         self.compacted, self.attachments = True, False
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.app import Holdfast
 from holdfast.core.gauge import Reading, measure
-from holdfast.core.ladder import level
+from holdfast.core.guard import look
 from holdfast.core.state import State
 from holdfast.disk import client, sessions, transcripts
 from holdfast.disk.home import is_safe_name
@@ -68,6 +68,13 @@ def usage(app: Holdfast, *, transcript: str | None = None, session: str | None =
     session
         Measure the session with this id. Without either: the newest session.
     """
+    state, path, degraded = locate(app, transcript, session)
+    size = os.path.getsize(path) if path else 0
+    return describe(state, measure(state, size, app.window), path, size, degraded)
+
+
+def locate(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str, list[str]]:
+    """The state that is asked for, brought up to date; its transcript, and what is amiss."""
     if transcript is not None and session is not None:
         raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
     if transcript is not None:
@@ -80,10 +87,9 @@ def usage(app: Holdfast, *, transcript: str | None = None, session: str | None =
         state, path, degraded = find(app, session if session is not None else newest(app))
     if path:
         degraded += read(state, path, _ALL)
-    size = os.path.getsize(path) if path else 0
-    if transcript and size and not state.seen.entries:
-        raise BadInput(f"{transcript} is not a transcript of Claude Code: none of its lines is part of one")
-    return describe(state, measure(state, size, app.window), path, size, degraded)
+    if path and not state.seen.entries and os.path.getsize(path):
+        raise BadInput(f"{path} is not a transcript of Claude Code: none of its lines is part of one")
+    return state, path, degraded
 
 
 def find(app: Holdfast, session: str) -> tuple[State, str, list[str]]:
@@ -143,20 +149,9 @@ def read(state: State, path: str, most: int) -> list[str]:
 
 def read_all(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str]:
     """The state of what was asked for, with all that its transcript says, and where that is."""
-    if transcript is not None and session is not None:
-        raise BadInput("give --transcript or --session, not both: a transcript names its session itself")
-    if transcript is None:
-        state, path, _ = find(app, session if session is not None else newest(app))
-        if not path:
-            raise NotFound(f"the transcript of session {state.session} is gone, and with it what was said")
-    else:
-        path = os.path.abspath(transcript) if transcript else ""
-        if not os.path.exists(path):
-            raise NotFound(f"{transcript!r} does not exist; `holdfast sessions` lists the sessions that do")
-        state = of_file(app, path)
-    read(state, path, _ALL)
-    if not state.seen.entries and os.path.getsize(path):
-        raise BadInput(f"{path} is not a transcript of Claude Code: none of its lines is part of one")
+    state, path, _ = locate(app, transcript, session)
+    if not path:
+        raise NotFound(f"the transcript of session {state.session} is gone, and with it what was said")
     return state, path
 
 
@@ -187,7 +182,7 @@ def newest_first(app: Holdfast) -> list[tuple[float, str]]:
 
 
 def describe(state: State, reading: Reading, path: str, size: int, degraded: list[str]) -> Usage:
-    seen = state.seen
+    seen, now = state.seen, look(state, reading)
     parsed, salvaged, skipped, lines, damaged = seen.bytes
     torn = max(0, size - seen.offset) if not seen.start else 0
     return Usage(
@@ -199,7 +194,7 @@ def describe(state: State, reading: Reading, path: str, size: int, degraded: lis
         until_compaction=reading.until_compaction,
         status=status_of(reading.percent),
         action=action_at(reading.percent),
-        level=level(reading.fill),
+        level=now.level,
         source=reading.source,
         window_source=reading.window_source,
         model=reading.model,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.app import Holdfast
 from holdfast.clock import rfc3339
 from holdfast.core.gauge import measure
-from holdfast.core.ladder import level
+from holdfast.core.guard import look
 from holdfast.core.state import State
 from holdfast.errors import BadInput, HoldfastError
 from holdfast.ops.context import find, newest_first, read
@@ -73,7 +73,7 @@ def _one(app: Holdfast, name: str, last: str) -> Session:
         max=reading.window,
         percent=reading.percent,
         fill=reading.fill,
-        level=level(reading.fill),
+        level=look(state, reading).level,
         source=reading.source,
         turns=state.seen.turns or state.heard.batches + state.heard.stops,
         compactions=state.seen.compacted or state.heard.compactions,

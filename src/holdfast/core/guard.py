@@ -1,0 +1,127 @@
+"""The guard: on which rung of the ladder the window stands, and who is told of it, each once per cycle.
+
+A cycle is what lies between two compactions. What was told in it stands in `heard.guard`, and is saved
+before it is said: a hook that is killed in between keeps silent about one rung, and none is told twice.
+"""
+
+from holdfast.core.events import Event
+from holdfast.core.forecast import Forecast, Habit, first_warning, forecast, habit, is_soon, velocity
+from holdfast.core.gauge import Reading
+from holdfast.core.jsontext import text
+from holdfast.core.ladder import ADVISORY, LEVELS, PROMPT, name_of, reached
+from holdfast.core.state import State
+from holdfast.core.thrash import thrashing
+
+#: Where the client shows what a hook says to the person, and waits for it.
+TELLS = ("UserPromptSubmit", "PostToolBatch", "Stop")
+#: Where it can be said to the model: not at Stop, which would start another request.
+_ADVISES = ("UserPromptSubmit", "PostToolBatch")
+#: What is told once per cycle besides the rungs.
+SOON, ADVICE = "soon", "advice"
+#: A rung is left only when the window is this much emptier than when it was reached: after a rewind, not
+#: because the pace has slackened.
+_SLACK = 5.0
+_MOST_PRESSED = 16
+
+
+class Look:
+    """How things stand, as every surface shows it."""
+
+    __slots__ = ("forecast", "is_early", "is_soon", "rung", "velocity")
+
+    def __init__(
+        self, rung: int, is_early: bool, velocity: float, coming: Forecast | None, is_soon: bool
+    ) -> None:
+        self.rung = rung
+        self.is_early = is_early
+        self.velocity = velocity
+        self.forecast = coming
+        self.is_soon = is_soon
+
+    @property
+    def level(self) -> str:
+        return name_of(self.rung)
+
+
+def cycle(state: State) -> int:
+    """Which one this is. A compaction counts from when it is heard of."""
+    if not state.has_transcript:
+        return state.heard.compactions
+    heard = int(state.heard.awaits[0]) if state.awaits_boundary else 0
+    return max(state.seen.compacted, heard)
+
+
+def look(state: State, reading: Reading) -> Look:
+    """From the state alone, whoever asks: hook, statusline and command line show the same."""
+    meter = state.seen.meter
+    known = state.heard.guard if state.heard.guard.get("cycle") == cycle(state) else {}
+    pace = velocity(meter.curve, reading.used, reading.capacity)
+    rung = reached(reading.fill, pace, first_warning(meter.curve, reading.capacity))
+    # A window that reads as empty for one tick has not been emptied.
+    if known and rung < known["rung"] and (not reading.used or reading.fill > known["fill"] - _SLACK):
+        rung = known["rung"]
+    coming = forecast(meter, reading.until_compaction, _habit(state, reading.model))
+    return Look(rung, rung > reached(reading.fill), pace, coming, is_soon(coming, bool(known.get("soon"))))
+
+
+def _habit(state: State, model: str) -> Habit:
+    """Of this user, as far as the hooks of the session know it."""
+    return Habit(*state.heard.habit[1:]) if state.heard.habit else habit(model, ())
+
+
+def note(state: State, reading: Reading, now: Look) -> int:
+    """Remember where the window stands. The rung before, or -1 if that is the same as now."""
+    known, number = state.heard.guard, cycle(state)
+    before = known.get("rung", 0)
+    if known.get("cycle") != number:
+        known = state.heard.guard = {"cycle": number, "rung": now.rung, "fill": reading.fill, "told": []}
+    elif now.rung != before:
+        known.update(rung=now.rung, fill=reading.fill)
+    known["soon"] = int(now.is_soon)
+    _press(state, now.rung >= ADVISORY)
+    return before if before != now.rung else -1
+
+
+def _press(state: State, is_pressed: bool) -> None:
+    """Where in the transcript it is said under pressure: [from, to), 0 while that lasts."""
+    pressed, offset = state.heard.pressed, state.seen.offset
+    lasts = bool(pressed) and not pressed[-1][1]
+    if is_pressed and not lasts:
+        state.heard.pressed = [*pressed, [offset, 0]][-_MOST_PRESSED:]
+    elif lasts and not is_pressed:
+        pressed[-1][1] = offset
+
+
+def under_pressure(pressed: list, offset: int) -> bool:
+    return any(start <= offset and (offset < end or not end) for start, end in pressed)
+
+
+def due(state: State, event: Event, reading: Reading, now: Look) -> list:
+    """What is to be told with this event, marked as told: rungs, PROMPT, SOON, ADVICE, a Burst."""
+    if event.agent or event.name not in TELLS or not reading.used:
+        return []
+    told = state.heard.guard["told"]
+    found: list = []
+    if now.rung and now.rung not in told:
+        found.append(now.rung)
+        told += [rung for rung, _ in LEVELS if rung < now.rung and rung not in told]
+    if now.is_soon and SOON not in told:
+        told.append(SOON)
+        found += [] if found else [SOON]  # a rung says as much
+    prompt = text(event.data, "prompt")
+    is_command = prompt.startswith("/")  # perhaps the very one it would speak of
+    if event.name == "UserPromptSubmit" and reading.fill >= PROMPT and not is_command:
+        found += [] if PROMPT in told else [PROMPT]
+    if event.name in _ADVISES and now.rung >= ADVISORY and ADVICE not in told and _wants_help(state):
+        found.append(ADVICE)
+    told += [what for what in found if what not in told]
+    burst = thrashing(state, after=state.heard.burst)
+    if burst:
+        state.heard.burst = burst.number
+        found.append(burst)
+    return found
+
+
+def _wants_help(state: State) -> bool:
+    """Whether the model should know: this client will not compact, or what it does cannot be saved."""
+    return bool(state.heard.client.get("compaction_off") or state.heard.owed.get("what"))

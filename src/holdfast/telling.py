@@ -1,0 +1,93 @@
+"""What the guard says, in words: to the person, and at most once per cycle to the model. Loaded only then.
+
+It informs and never orders. Of what a session holds only the name of what refills it is in it.
+"""
+
+from holdfast.app import Holdfast
+from holdfast.core import decide
+from holdfast.core.events import Event
+from holdfast.core.forecast import Forecast
+from holdfast.core.gauge import Reading
+from holdfast.core.guard import ADVICE, SOON, Look
+from holdfast.core.jsontext import dump
+from holdfast.core.ladder import CHECKPOINT, CRITICAL, PROMPT, name_of
+from holdfast.core.plain import thousands
+from holdfast.core.state import State
+from holdfast.core.thrash import Burst
+from holdfast.errors import HoldfastError
+
+#: As the plugin and `install` name it.
+SAVE = "/holdfast:save"
+
+
+def reply(
+    due: list, event: Event, state: State, app: Holdfast, reading: Reading, now: Look
+) -> tuple[str, str]:
+    """(what the hook prints, what of it the model reads)."""
+    lines = []
+    for what in due:
+        if type(what) is Burst:
+            lines.append(_refilled(what, state, app))
+        elif what != ADVICE:
+            lines.append(_line(what, state, reading, now))
+    said: dict = {"systemMessage": "\n".join(lines)} if lines else {}
+    advice = _advice(state, reading) if ADVICE in due else ""
+    if advice:
+        said["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": advice}
+    return dump(said) if said else "", advice
+
+
+def _line(what: object, state: State, reading: Reading, now: Look) -> str:
+    if what == PROMPT:  # in the words people know from before
+        return f"CONTEXT: ~{reading.fill:.0f}% used. Consider {SAVE} before context exhaustion."
+    is_off = state.heard.client.get("compaction_off")
+    left = f"{thousands(reading.until_compaction)} tokens before {'the end' if is_off else 'compaction'}"
+    said = f"{reading.fill:.0f}% used, {left}{_turns(now.forecast)}."
+    if what == SOON:
+        return f"holdfast: {said}"
+    rung = int(str(what))
+    name = "" if rung == CHECKPOINT else f" {name_of(rung)}"
+    early = f" Early: {now.velocity:.0f}% a step." if now.is_early else ""
+    return f"holdfast{name}: {said}{early} {_saved(state, rung)}"
+
+
+def _turns(coming: Forecast | None) -> str:
+    return f", about {coming.turns} turns ({coming.low}–{coming.high})" if coming else ""
+
+
+def _saved(state: State, rung: int) -> str:
+    heard = state.heard
+    if heard.owed.get("what"):
+        return "The work could not be saved; `holdfast status` says why."
+    if not heard.saved or decide.unsaved(state) > decide.EVERY:
+        return "It is being saved."
+    ready = " What a summary would lose is ready to be put back." if rung == CRITICAL else ""
+    return f"Saved: {heard.saved['id']}.{ready}"
+
+
+def _advice(state: State, reading: Reading) -> str:
+    left = f"about {thousands(reading.until_compaction)} tokens are left in the context window"
+    if state.heard.owed.get("what"):
+        return (
+            f"holdfast: {left}, and the work since the last checkpoint could not be saved. What must not "
+            "be lost is safe only in a file."
+        )
+    return (
+        f"holdfast: {left}, and this client does not compact by itself. The work so far is saved; a new "
+        "session can go on from there, or the user can run /compact."
+    )
+
+
+def _refilled(burst: Burst, state: State, app: Holdfast) -> str:
+    """What fills the window as soon as it was emptied, and what would cost less."""
+    from holdfast.core import culprit
+    from holdfast.disk import attributed
+    from holdfast.material import redactor_of
+
+    project = state.heard.project
+    try:
+        found = culprit.culprit(attributed.refill_of(state.heard.transcript, state, burst))
+        redact = redactor_of(app, project).text
+    except (OSError, HoldfastError):  # the number of compactions says something, too
+        return culprit.say(burst, None, str, project)
+    return culprit.say(burst, found, redact, project)

@@ -1,0 +1,157 @@
+"""The guard beside the real client, driven up a window: what the person is told, and what the model is not.
+
+A context grows by about a hundredth of the room per step, through two prompts and a compaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from client.client import PYTHON, Machine, Run
+from holdfast.core.guard import LEVELS
+from holdfast.install.settings import Launcher
+from holdfast.install.settings import wired as installed
+from hooks import PACKAGE, folder, lines, notes
+
+#: model -> where the client compacts it.
+WINDOWS = {"claude-opus-4-6": 167_000, "claude-opus-5-5": 967_000}
+#: How each rung is known in what is said; the first has no name of its own.
+SIGNS = {
+    "proactive checkpoint": "holdfast: ",
+    "L1 Warning": "holdfast L1 Warning: ",
+    "prompt warning": "CONTEXT: ~",
+    "L2 Advisory": "holdfast L2 Advisory: ",
+    "L3 Yellow Alert": "holdfast L3 Yellow Alert: ",
+    "L4 Critical": "holdfast L4 Critical: ",
+}
+
+
+@dataclass(frozen=True)
+class Driven:
+    model: str
+    capacity: int
+    machine: Machine
+    run: Run
+
+
+def told(machine: Machine) -> list[list[str]]:
+    """What was said to the person, per cycle."""
+    cycles: list[list[str]] = [[]]
+    (lines,) = machine.transcripts.values()
+    for line in lines:
+        if line.get("subtype") == "compact_boundary":
+            cycles.append([])
+        attachment = line.get("attachment", {})
+        if attachment.get("type") == "hook_system_message":
+            cycles[-1] += attachment["content"].split("\n")
+    return cycles
+
+
+def step(context: int, number: int) -> dict:
+    return {"say": f"step {number}", "run": f"echo step{number}", "context": context}
+
+
+@pytest.fixture(scope="module", params=WINDOWS)
+def driven(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, binary: Path
+) -> Driven:
+    """Up to 82 % with the first prompt, over the edge with the second, and up again to 65 %."""
+    model, capacity = request.param, WINDOWS[request.param]
+    machine = Machine(tmp_path_factory.mktemp(model), binary)
+    fills = [*range(50, 83), *range(83, 100), 100.2, *range(12, 66, 2)]
+    turns = [step(int(capacity * fill / 100), number) for number, fill in enumerate(fills)]
+    turns[fills.index(82)] = {"say": "half way", "context": int(capacity * 0.82)}
+    turns.append({"say": "finished", "context": int(capacity * 0.66)})
+    keys = [
+        {"event": "SessionStart"},
+        {"see": "bypass permissions"},
+        {"type": "go"},
+        {"event": "Stop", "within_s": 120},
+        {"type": "go on"},
+        {"event": "Stop", "times": 2, "within_s": 120},
+        {"type": "/exit"},
+    ]
+    settings = installed({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=True)
+    run = machine.run({"main": turns}, ["--model", model], settings=settings, keys=keys, within_s=280)
+    assert (run.trouble, run.refused, run.unplayed) == ("", [], {})
+    return Driven(model, capacity, machine, run)
+
+
+def counted(said: list[str]) -> Counter[str]:
+    """How often each rung was told; a line that is none is "soon"."""
+    found: Counter[str] = Counter()
+    for line in said:
+        (name,) = [name for name, sign in SIGNS.items() if line.startswith(sign)]
+        is_rung = name != "proactive checkpoint" or "aved" in line
+        found[name if is_rung else "soon"] += 1
+    return found
+
+
+def test_each_rung_is_told_to_the_person_exactly_once_per_cycle(driven: Driven) -> None:
+    first, second = told(driven.machine)
+    assert counted(first) - Counter(soon=1) == Counter(SIGNS.keys())
+    assert counted(second) - Counter(soon=1) <= Counter(["proactive checkpoint", "L1 Warning"])
+    assert counted(second)["proactive checkpoint"] == 1
+
+
+def test_the_person_sees_it_on_the_screen(driven: Driven) -> None:
+    shown = driven.run.screen
+    assert [sign for sign in SIGNS.values() if sign.strip() not in shown] == []
+
+
+def test_the_model_is_not_told(driven: Driven) -> None:
+    sent = json.dumps([request["body"] for request in driven.run.requests])
+    assert [sign for sign in SIGNS.values() if sign in sent] == []
+    assert "tokens before compaction" not in sent
+
+
+def test_every_change_of_the_level_is_in_the_trail(driven: Driven) -> None:
+    events = lines(driven.machine.config / "holdfast/events.jsonl")
+    changes = [event for event in events if event["event"] == "CONTEXT_PRESSURE"]
+    names = [name for _, name in LEVELS]
+    assert [event["level"] for event in changes][: len(names) + 1] == [*names, "normal"]
+    assert all(event["level"] != event["before"] for event in changes)
+    assert [event["level"] for event in changes if event["under_pressure"]] == names[2:]
+    assert not notes(driven.machine.config / "holdfast")
+
+
+def test_what_is_measured_equals_what_the_client_counts(driven: Driven) -> None:
+    """Every context the API reported, to the token, with what the client's own statusline was told."""
+    samples = lines(folder(driven.machine.config / "holdfast", driven.run.session) / "samples.jsonl")
+    usages = [request["usage"] for request in driven.run.requests if request["kind"] == "main"]
+    reported = {
+        usage["input_tokens"] + usage["cache_creation_input_tokens"] + usage["cache_read_input_tokens"]
+        for usage in usages
+    }
+    assert {sample["context"] for sample in samples if sample["context"]} == reported
+    assert {sample["capacity"] for sample in samples} == {driven.capacity}
+
+
+def test_a_session_that_thrashes_gets_one_message_that_names_what_refills_it(
+    tmp_path: Path, binary: Path
+) -> None:
+    """The same large file is read piece by piece after every compaction, which fills the window at once."""
+    machine = Machine(tmp_path, binary)
+    large = machine.project / "tides.csv"
+    large.write_text("".join(f"{hour:05d},{hour * 37 % 911},harbour\n" for hour in range(12_000)))
+    pieces = [{"file_path": str(large), "offset": 1500 * piece + 1, "limit": 1500} for piece in range(8)]
+    reads = {"say": "again", "calls": [{"call": "Read", "input": piece} for piece in pieces]}
+    filled = [reads | {"context": 168_000} for _ in range(3)]
+    calm = [step(40_000 + 1000 * number, number) for number in range(3)]
+    run = machine.run(
+        {"main": [reads | {"context": 60_000}, *filled, *calm, {"say": "finished", "context": 44_000}]},
+        ["-p", "go", "--model", "claude-opus-4-6"],
+        settings=installed({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False),
+    )
+    assert (run.returncode, run.refused, run.unplayed) == (0, [], {})
+    assert [request["kind"] for request in run.requests].count("summary") == 3
+    said = [line for cycle in told(machine) for line in cycle if "compactions within" in line]
+    assert len(said) == 1
+    assert "3 compactions" in said[0]
+    assert "tides.csv" in said[0]
+    assert not [request for request in run.requests if "compactions within" in json.dumps(request["body"])]

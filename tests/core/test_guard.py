@@ -1,0 +1,182 @@
+"""The ladder and the guard: which rung, what is told, and each of it once per cycle."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core import guard
+from holdfast.core.events import Event
+from holdfast.core.gauge import Reading
+from holdfast.core.guard import ADVICE, SOON, TELLS, Look, due, note, under_pressure
+from holdfast.core.ladder import ADVISORY, LEVELS, PROMPT, WARNING, name_of, reached
+from holdfast.core.state import State, parse
+
+RUNGS = [rung for rung, _ in LEVELS]
+FILLS = st.floats(0, 130)
+
+
+def reading(fill: float) -> Reading:
+    return Reading(fill * 1000, 0, 0, "usage", 200_000, 100_000, "model", "claude-opus-4-6")
+
+
+def look(rung: int, soon: bool = False) -> Look:
+    return Look(rung, is_early=False, velocity=0.0, coming=None, is_soon=soon)
+
+
+def session(compacted: int = 0) -> State:
+    made = State("s1")
+    made.seen.entries, made.seen.compacted = 1, compacted
+    return made
+
+
+def told(state: State, name: str, fill: float, rung: int | None = None, soon: bool = False, **data) -> list:
+    now = look(reached(fill) if rung is None else rung, soon)
+    note(state, reading(fill), now)
+    return due(state, Event(name, "s1", 0, data), reading(fill), now)
+
+
+# -- the ladder
+
+
+@pytest.mark.parametrize(
+    ("fill", "name"), [(0, "normal"), (59.9, "normal"), (250, "L4 Critical"), *((r, n) for r, n in LEVELS)]
+)
+def test_a_level_is_the_highest_rung_reached(fill, name):
+    assert name_of(reached(fill)) == name
+
+
+@pytest.mark.parametrize(
+    ("fill", "pace", "first", "rung"),
+    [
+        (50, 0, WARNING, 0),
+        (50, 3.3, WARNING, 0),
+        (50, 3.4, WARNING, 60),  # there in three operations
+        (20, 5.1, WARNING, 60),  # fast
+        (20, 5.0, WARNING, 0),
+        (61, 40, WARNING, WARNING),  # however fast, one rung
+        (66, 0, 65, WARNING),  # the first warning comes earlier
+        (83, 0, 84, 60),  # or later
+        (84, 0, 84, WARNING),
+        (99, 40, WARNING, 97),
+        (92, -8, WARNING, ADVISORY),
+    ],
+)
+def test_a_rung_is_raised_early_when_the_window_fills_fast(fill, pace, first, rung):
+    assert reached(fill, pace, first) == rung
+
+
+@given(FILLS, st.floats(0, 100), st.floats(60, 84))
+def test_pace_never_raises_more_than_one_rung(fill, pace, first):
+    at_rest, raised = reached(fill, 0, first), reached(fill, pace, first)
+    rungs = [0, *RUNGS]
+    assert raised in (at_rest, rungs[min(len(RUNGS), rungs.index(at_rest) + 1)])
+
+
+# -- what is told
+
+
+@given(st.lists(st.tuples(st.sampled_from([*TELLS, "PostToolUse", "PreCompact"]), FILLS, st.booleans())))
+def test_nothing_is_told_twice_between_two_compactions(steps):
+    for compacted in range(2):
+        state = session(compacted)
+        found: list = []
+        for name, fill, soon in steps:
+            found += told(state, name, fill, soon=soon)
+            state = parse(state.render(), "here")  # every event is another process
+        assert len(found) == len(set(map(str, found)))
+
+
+def test_each_rung_is_told_as_it_is_reached():
+    state = session()
+    found = [told(state, "PostToolBatch", fill) for fill in range(101)]
+    assert [what for said in found for what in said] == RUNGS
+    assert [found.index([rung]) for rung in RUNGS] == RUNGS
+
+
+def test_of_several_rungs_at_once_the_highest_is_told():
+    state = session()
+    assert told(state, "PostToolBatch", 94) == [93]
+    assert told(state, "PostToolBatch", 70) == []
+    assert told(state, "PostToolBatch", 98) == [97]
+
+
+def test_a_compaction_begins_again():
+    state = session()
+    assert told(state, "Stop", 86) == [85]
+    state.heard.awaits = [1, 0]  # heard of, not read yet
+    assert told(state, "Stop", 61) == [60]
+    state.seen.compacted, state.heard.awaits = 1, []  # read: the same one
+    assert told(state, "Stop", 62) == []
+
+
+def test_the_prompt_warning_comes_with_a_prompt_and_not_with_a_command():
+    state = session()
+    assert told(state, "Stop", 86) == [85]
+    assert told(state, "UserPromptSubmit", 86, prompt="/holdfast:save") == []
+    assert told(state, "UserPromptSubmit", 86, prompt="go on") == [PROMPT]
+    assert told(state, "UserPromptSubmit", 87, prompt="go on") == []
+
+
+def test_soon_is_told_unless_a_rung_says_it():
+    state = session()
+    assert told(state, "Stop", 50, soon=True) == [SOON]
+    assert told(session(), "Stop", 61, soon=True) == [60]
+    assert told(state, "Stop", 52, soon=True) == []
+
+
+@pytest.mark.parametrize(
+    ("client", "owed", "name", "fill", "advised"),
+    [
+        ({}, {}, "PostToolBatch", 99, False),  # it compacts, and all is saved: nothing for the model to do
+        ({"compaction_off": 1}, {}, "PostToolBatch", 84, False),
+        ({"compaction_off": 1}, {}, "PostToolBatch", 85, True),
+        ({"compaction_off": 1}, {}, "UserPromptSubmit", 85, True),
+        ({"compaction_off": 1}, {}, "Stop", 99, False),  # would start another request
+        ({}, {"what": "No space left on device"}, "PostToolBatch", 85, True),
+        ({}, {"uid": "x"}, "PostToolBatch", 99, False),  # owed, but nothing went wrong
+    ],
+)
+def test_the_model_is_told_only_where_it_can_help(client, owed, name, fill, advised):
+    state = session()
+    state.heard.client, state.heard.owed = client, owed
+    assert (ADVICE in told(state, name, fill)) == advised
+    assert ADVICE not in told(state, name, fill)
+
+
+def test_agents_and_empty_windows_are_not_told():
+    state = session()
+    assert told(state, "Stop", 99, agent_id="a1") == []
+    assert told(state, "Stop", 0, rung=97) == []
+
+
+# -- where the window stands
+
+
+def test_the_rung_before_is_told_only_when_it_changes():
+    state = session()
+    before = [note(state, reading(fill), look(reached(fill))) for fill in (10, 61, 62, 86)]
+    assert before == [-1, 0, -1, 60]
+    state.seen.compacted = 1
+    assert note(state, reading(20), look(0)) == 85
+
+
+def test_a_rung_is_kept_until_the_window_is_emptier():
+    """Not for a tick that reads as nothing, nor because the pace slackens; after a rewind it is left."""
+    state = session()
+    note(state, reading(82), look(ADVISORY))  # raised early
+    assert [guard.look(state, reading(fill)).rung for fill in (82, 0, 78, 76)] == [85, 85, 85, 70]
+    state.seen.compacted = 1
+    assert guard.look(state, reading(82)).rung == WARNING
+
+
+def test_what_is_said_above_l2_is_said_under_pressure():
+    state = session()
+    for offset, fill in ((100, 50), (200, 86), (300, 96), (400, 20), (500, 99)):
+        state.seen.offset = offset
+        note(state, reading(fill), look(reached(fill)))
+    pressed = parse(state.render(), "here").heard.pressed
+    assert pressed == [[200, 400], [500, 0]]
+    found = [under_pressure(pressed, at) for at in (0, 199, 200, 399, 400, 499, 500, 9999)]
+    assert found == [False, False, True, True, False, False, True, True]
