@@ -1,7 +1,7 @@
 """How fast a transcript is read: python bench/read.py [--mb 100 1000] [--transcript FILE …]
 
-First contact with an unread transcript: the full fold, the usage curve alone, and, as references of
-the same run, reading the bytes and `json.loads` of every line. Then the hooks' view of it: what one
+First contact with an unread transcript: the full fold, the usage curve alone, a replay, and, as references
+of the same run, reading the bytes and `json.loads` of every line. Then the hooks' view of it: what one
 PreCompact does with a transcript far larger than its two seconds allow.
 """
 
@@ -20,8 +20,10 @@ from harness import LAUNCH, PYTHON, REPO, progress, run, table
 
 sys.path.insert(0, str(REPO / "src"))
 
+from holdfast.app import Holdfast
 from holdfast.core.state import State
 from holdfast.disk import curve, transcripts
+from holdfast.ops import replay
 
 
 def main() -> None:
@@ -53,6 +55,7 @@ def throughput(path: Path, times: int) -> str:
         "json.loads of every line": _json,
         "full fold": _fold,
         "usage alone": _usages,
+        "replay": _replay,
     }
     best: dict[str, float] = {}
     for done in range(times):
@@ -91,6 +94,10 @@ def _fold(path: Path) -> None:
 def _usages(path: Path) -> None:
     for _ in curve.usages(str(path)):
         pass
+
+
+def _replay(path: Path) -> None:
+    replay.one(Holdfast.open({"HOME": "/nowhere"}), str(path))
 
 
 def precompact(folder: Path, mb: float) -> str:

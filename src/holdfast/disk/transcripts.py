@@ -160,6 +160,15 @@ def _without(seen: Seen, abandoned: list, fd: int, size: int, most: int) -> Seen
     return fresh
 
 
+def abandoned(seen: Seen, path: str) -> list:
+    """All of a transcript that rewinds left behind: [from, to) each."""
+    fd = files.open_regular(path)
+    try:
+        return _all_abandoned(seen, fd, posix.fstat(fd).st_size)
+    finally:
+        posix.close(fd)
+
+
 def _all_abandoned(seen: Seen, fd: int, size: int) -> list:
     place, rewinds = Seen(), Rewinds()
     place.offset = seen.start
