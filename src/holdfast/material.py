@@ -101,7 +101,13 @@ class Material:
             asked = self._ask(lambda made: (made.sections(), made.summary(), made.steps(), made.errors()))
             self._sections, self.summary, *self._steps = asked
             used = sum(len(item) + 3 for items in self._sections.values() for item in items)
-            fill(self._sections, self.facts, self.weighed, max(_AT_LEAST, self.room - used))
+            fill(
+                self._sections,
+                self.facts,
+                self.weighed,
+                max(_AT_LEAST, self.room - used),
+                self.state.heard.pressed,
+            )
         return self._sections
 
     @property

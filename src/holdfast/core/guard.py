@@ -12,6 +12,10 @@ from holdfast.core.ladder import ADVISORY, LEVELS, PROMPT, name_of, reached
 from holdfast.core.state import State
 from holdfast.core.thrash import thrashing
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 #: Where the client shows what a hook says to the person, and waits for it.
 TELLS = ("UserPromptSubmit", "PostToolBatch", "Stop")
 #: Where it can be said to the model: not at Stop, which would start another request.
@@ -92,7 +96,7 @@ def _press(state: State, is_pressed: bool) -> None:
         pressed[-1][1] = offset
 
 
-def under_pressure(pressed: list, offset: int) -> bool:
+def under_pressure(pressed: "Sequence[list[int]]", offset: int) -> bool:
     return any(start <= offset and (offset < end or not end) for start, end in pressed)
 
 
