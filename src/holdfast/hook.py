@@ -4,7 +4,6 @@ Whatever goes wrong is noted in the trail, nothing is printed, and the exit code
 breaks, blocks or noticeably slows a session.
 """
 
-import gc
 import posix
 import sys
 
@@ -38,7 +37,6 @@ def main() -> None:
     app: Holdfast | None = None
     event: Event | None = None
     try:
-        gc.disable()
         _watchdog(_BUDGET_S)
         app = Holdfast.open()
         app.in_hook = True

@@ -2,11 +2,13 @@
 # every package of the user's, off sys.path: nothing of theirs can be imported by mistake.
 # It has no .pyc (the main script never does) and is compiled on every start, so it stays this short.
 # What it loads, and why in this way: bundle.py.
+import gc
 import marshal
 import posix
 import sys
 from _imp import source_hash
 
+gc.disable()  # nothing that is loaded, nor anything a hook makes, is worth being looked through
 try:
     package = __file__[: -len("/launch.py")]
     sys.path.insert(0, sys.path.pop())  # lib-dynload, where _json is, before the large directory
