@@ -25,14 +25,14 @@ from session import Script
 
 #: Beyond what a bare `python -I -S` has. A longer list is a reviewed decision.
 LOADED = (
-    "_json gc holdfast holdfast.app holdfast.clock holdfast.core holdfast.core.decide "
-    "holdfast.core.events holdfast.core.fold holdfast.core.forecast holdfast.core.gauge "
-    "holdfast.core.guard holdfast.core.heard holdfast.core.jsontext holdfast.core.ladder "
-    "holdfast.core.lines holdfast.core.meter holdfast.core.rewind holdfast.core.seen holdfast.core.sizes "
-    "holdfast.core.state holdfast.core.thrash holdfast.core.transcript holdfast.disk holdfast.disk.files "
-    "holdfast.disk.home "
-    "holdfast.disk.sessions holdfast.disk.trail holdfast.disk.transcripts holdfast.engine holdfast.errors "
-    "holdfast.hook"
+    "_json gc holdfast holdfast.app holdfast.clock holdfast.core holdfast.core.config "
+    "holdfast.core.decide holdfast.core.events holdfast.core.fold holdfast.core.forecast "
+    "holdfast.core.gauge holdfast.core.guard holdfast.core.heard holdfast.core.jsontext "
+    "holdfast.core.ladder holdfast.core.lines holdfast.core.meter holdfast.core.rewind "
+    "holdfast.core.seen holdfast.core.sizes holdfast.core.state holdfast.core.thrash "
+    "holdfast.core.transcript holdfast.disk holdfast.disk.compiled holdfast.disk.files "
+    "holdfast.disk.home holdfast.disk.sessions holdfast.disk.trail holdfast.disk.transcripts "
+    "holdfast.engine holdfast.errors holdfast.hook"
 ).split()
 TOO_DEAR = "json re typing enum os dataclasses pathlib signal functools collections logging".split()
 

@@ -2,6 +2,8 @@
 
 import posix
 
+from holdfast.core.config import Config, fallen, of_environment
+from holdfast.disk import compiled
 from holdfast.disk.home import Home, locate
 
 
@@ -9,20 +11,26 @@ class Holdfast:
     """`trouble` says what is wrong with the settings. A hook goes on without them; a person who
     asks is told. `in_hook`: somebody waits, and a disk that does not answer must not be waited for."""
 
-    __slots__ = ("client_dir", "environ", "home", "in_hook", "trouble", "window")
+    __slots__ = ("client_dir", "compiled", "config", "environ", "home", "in_hook", "trouble")
 
     def __init__(self, home: Home, client_dir: str, environ: dict[str, str]) -> None:
         self.home = home
         self.client_dir = client_dir
         self.environ = environ
-        self.window = 0  # the user's own word on the window's size; 0: none
-        self.trouble = ""
         self.in_hook = False
-        own = environ.get("HOLDFAST_WINDOW", "")
-        if own.isascii() and own.isdecimal() and len(own) < 9 and int(own) >= 1000:
-            self.window = int(own)
-        elif own:
-            self.trouble = f"HOLDFAST_WINDOW is {own[:32]!r}; it takes a number of tokens, such as 200000"
+        self.compiled = compiled.current(home)
+        own, wrong = of_environment(environ)
+        self.config = Config(self.compiled.values, own)
+        out_of_order = fallen(self.config) if own else []
+        if out_of_order:
+            wrong = "; ".join(filter(None, (wrong, *(what for _, _, what in out_of_order))))
+            self.config = Config(self.compiled.values)
+        self.trouble = "; ".join(filter(None, (self.compiled.trouble, wrong)))
+
+    @property
+    def window(self) -> int:
+        """The user's own word on the window's size; 0: none."""
+        return int(self.config["window"])
 
     @classmethod
     def open(cls, environ: dict[str, str] | None = None) -> "Holdfast":

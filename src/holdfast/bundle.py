@@ -14,10 +14,10 @@ from _imp import source_hash
 
 #: In an order in which each needs only those before it. A test compares this with what a hook loads.
 HOT = (
-    "__init__ errors clock core/__init__ core/jsontext core/events core/sizes core/transcript "
-    "core/meter core/seen core/rewind core/fold core/heard core/state core/gauge core/ladder core/forecast "
-    "core/thrash core/guard core/decide core/lines disk/__init__ disk/home disk/files disk/trail "
-    "disk/sessions disk/transcripts app engine hook"
+    "__init__ errors clock core/__init__ core/config core/jsontext core/events core/sizes "
+    "core/transcript core/meter core/seen core/rewind core/fold core/heard core/state core/gauge "
+    "core/ladder core/forecast core/thrash core/guard core/decide core/lines disk/__init__ disk/home "
+    "disk/files disk/trail disk/compiled disk/sessions disk/transcripts app engine hook"
 ).split()
 
 #: What a checkpoint, a block and a brief need besides: in a file of its own, loaded only then.

@@ -56,6 +56,10 @@ def main() -> None:
                 from holdfast import slash
 
                 slash.remember(event, app)
+        if app.compiled.is_due:
+            from holdfast.disk import recompile
+
+            recompile.ask(app.home, app.environ, app.compiled.by)
     except Exception as problem:
         _note(app, event, problem)
     finally:

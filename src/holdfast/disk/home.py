@@ -50,6 +50,18 @@ class Home:
         return self.root + "/events.jsonl"
 
     @property
+    def config(self) -> str:
+        return self.root + "/config.yaml"
+
+    @property
+    def compiled(self) -> str:
+        return self.root + "/config.json"
+
+    @property
+    def config_lock(self) -> str:
+        return self.root + "/config.lock"
+
+    @property
     def checkpoints(self) -> str:
         return self.root + "/checkpoints"
 

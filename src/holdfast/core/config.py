@@ -1,0 +1,174 @@
+"""Every key of config.yaml, in one table. Defaults, what a value may be, the names of environment variables
+and the list in docs/configuration.md follow from it.
+
+Whether a value stands in the file, in the environment or behind a flag, `parse` reads it.
+"""
+
+from holdfast.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: (key, default, what it takes, what it is for). A number takes (least, most), a word is one of those; and
+#: where the default is true or false, that is what it takes. Literals only: it is loaded as one constant.
+KEYS = (
+    ("window", 0, (1000, 99999999), "tokens the window holds, if you know better than the client"),
+    ("ladder.checkpoint", 60, (1, 100), "% full at which a checkpoint is taken"),
+    ("ladder.warning", 70, (1, 100), "% full of L1 warning, shown to the person"),
+    ("ladder.prompt_warning", 80, (1, 100), "% full from which the next prompt brings a warning"),
+    ("ladder.advisory", 85, (1, 100), "% full of L2 advisory: a checkpoint is taken"),
+    ("ladder.alert", 93, (1, 100), "% full of L3 alert: a checkpoint is taken"),
+    ("ladder.critical", 97, (1, 100), "% full of L4 critical: a checkpoint is taken"),
+    ("guard.velocity_samples", 3, (2, 100), "newest samples from which the pace is measured"),
+    ("guard.velocity_percent", 5, (1, 100), "% of the room per operation at which a rung comes early"),
+    ("guard.operations_ahead", 3, (1, 100), "operations before a rung at which it comes early"),
+    ("guard.dynamic_samples", 10, (2, 1000), "newest samples to which the first warning adapts"),
+    ("guard.least_left", 16, (1, 99), "% left below which the first warning never moves"),
+    ("guard.thrash_compactions", 3, (2, 100), "compactions close together: something refills the window"),
+    ("guard.thrash_turns", 10, (1, 1000), "turns within which they are close together"),
+    ("guard.tell_model", True, (), "whether the model is advised, once a cycle, where it should act"),
+    ("orchestrator.room_percent", 60, (1, 100), "% full up to which an orchestrator has room"),
+    ("orchestrator.specs", 3, (1, 100), "large specs an orchestrator takes on in one session"),
+    ("checkpoints.active_minutes", 30, (1, 1440), "minutes of work after which one is taken"),
+    ("checkpoints.first_turns", 2, (1, 100), "turns to the first, and to one whenever the agent rests"),
+    ("checkpoints.every_turns", 5, (1, 100), "turns of work after which the next is taken"),
+    ("checkpoints.keep_days", 7, (1, 36500), "days they are kept; pinned and newest ones for good"),
+    ("checkpoints.share", False, (), "whether git shows the folder they are in"),
+    (
+        "compaction.block_unverified",
+        "never",
+        ("never", "manual"),
+        "which compaction waits for a failed save",
+    ),
+    ("preservation.characters", 6000, (1000, 10000), "length of what the summariser is told to keep"),
+    ("preservation.tasks", 10, (1, 100), "active tasks in it"),
+    ("preservation.files", 20, (1, 100), "modified files in it"),
+    ("preservation.test_commands", 5, (1, 100), "test commands in it"),
+    ("preservation.decisions", 15, (1, 100), "key decisions in it"),
+    ("preservation.errors", 8, (1, 100), "unresolved errors in it"),
+    ("brief.tokens", 1500, (200, 2700), "tokens told after a compaction, or when a session begins"),
+    ("brief.follow_up_tokens", 400, (0, 2700), "tokens told with the next prompt, of what a summary lost"),
+    ("brief.session_tokens", 60000, (0, 9999999), "tokens told into one session all in all; 0: nothing"),
+    ("brief.startup_hours", 24, (0, 8760), "hours a checkpoint is told to new sessions; 0: never"),
+    ("cold.from_percent", 70, (1, 100), "% full from which finished work is summarised"),
+    ("cold.every_turns", 10, (1, 1000), "turns between two looks for it"),
+    ("cold.after_turns", 20, (1, 250), "turns without being named after which it is cold"),
+    ("service.healthy_below", 50, (1, 100), "% of the window from which the service says warning"),
+    ("auto_context.enabled", True, (), "whether sessions are saved at breakpoints"),
+    ("auto_context.thresholds.warning", 70, (1, 100), "% of the window: the service advises to save"),
+    ("auto_context.thresholds.critical", 85, (1, 100), "% of the window: it advises to save and restart"),
+    ("auto_context.hooks.git_commit", True, (), "whether a commit is a breakpoint"),
+    ("auto_context.hooks.test_result", True, (), "whether a test run is a breakpoint"),
+    ("auto_context.poll_interval_seconds", 60, (1, 86400), "seconds between two looks of the watcher"),
+)
+DEFAULTS: "dict[str, Any]" = {row[0]: row[1] for row in KEYS}
+#: Of these, none may be below the one before it.
+_RISING = (
+    [key for key in DEFAULTS if key.startswith("ladder.")],
+    ["service.healthy_below", "auto_context.thresholds.warning", "auto_context.thresholds.critical"],
+)
+PREFIX, HOME = "HOLDFAST_", "HOLDFAST_HOME"  # where the file is cannot stand in the file
+_ON, _OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_LONGEST = 32
+
+
+class Config:
+    """What every key is set to: defaults < file < environment < flags."""
+
+    __slots__ = ("_values", "environment", "file", "flags")
+
+    def __init__(
+        self,
+        file: "dict[str, Any] | None" = None,
+        environment: "dict[str, Any] | None" = None,
+        flags: "dict[str, Any] | None" = None,
+    ) -> None:
+        self.file = file or {}
+        self.environment = environment or {}
+        self.flags = flags or {}
+        self._values = {**DEFAULTS, **self.file, **self.environment, **self.flags}
+
+    def __getitem__(self, key: str) -> "Any":
+        return self._values[key]
+
+
+#: Where nothing was set.
+STANDARD = Config()
+
+
+def parse(key: str, text: str) -> "Any":
+    """The value a text gives to a key. BadInput goes on after the name: `is …; it takes …`."""
+    default, takes = DEFAULTS[key], _takes(key)
+    value: object = None
+    if type(default) is bool:
+        value = True if text.lower() in _ON else False if text.lower() in _OFF else None
+    elif type(default) is int:
+        if text.isascii() and text.isdecimal() and len(text) < 10 and takes[0] <= int(text) <= takes[1]:
+            value = int(text)
+    elif text in takes:
+        value = text
+    if value is None:
+        shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+        raise BadInput(f"is {shown!r}; it takes {expected(key)}")
+    return value
+
+
+def written(value: object) -> str:
+    """A value as `parse` reads it."""
+    return str(value).lower() if type(value) is bool else str(value)
+
+
+def fits(key: str, value: object) -> bool:
+    """Whether it is a value that `parse` could have given to a key there is."""
+    if key not in DEFAULTS or type(value) is not type(DEFAULTS[key]):
+        return False
+    try:
+        return bool(parse(key, written(value)) == value)
+    except BadInput:
+        return False
+
+
+def expected(key: str) -> str:
+    """What a key takes, in words."""
+    default, takes = DEFAULTS[key], _takes(key)
+    if type(default) is bool:
+        return "true or false"
+    if type(default) is int:
+        return f"a whole number from {takes[0]} to {takes[1]}"
+    return " or ".join(takes)
+
+
+def _takes(key: str) -> tuple:
+    return next(row[2] for row in KEYS if row[0] == key)
+
+
+def variable(key: str) -> str:
+    """The environment variable of a key: HOLDFAST_LADDER_WARNING of ladder.warning."""
+    return PREFIX + key.upper().replace(".", "_")
+
+
+def of_environment(environ: dict[str, str]) -> "tuple[dict[str, Any], str]":
+    """(values, what is wrong with others). A variable that is empty says nothing."""
+    found, wrong = {}, []
+    if any(name.startswith(PREFIX) and name != HOME for name in environ):
+        for key in DEFAULTS:
+            text = environ.get(variable(key), "").strip()
+            try:
+                if text:
+                    found[key] = parse(key, text)
+            except BadInput as problem:
+                wrong.append(f"{variable(key)} {problem}")
+    return found, "; ".join(wrong)
+
+
+def fallen(config: Config) -> list[tuple[str, str, str]]:
+    """(key, the one after it, what is wrong) wherever the second is below the first."""
+    found = []
+    for lower, *higher in _RISING:
+        for upper in higher:
+            if config[lower] > config[upper]:
+                what = f"{lower} is {config[lower]} and {upper} {config[upper]}, which may not be less"
+                found.append((lower, upper, what))
+            lower = upper
+    return found
