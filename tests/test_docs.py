@@ -7,10 +7,13 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from holdfast.core.config import KEYS, expected, written
+from holdfast.ops import configtext
 from hooks import run_hook
 from session import Script, text, use
 
@@ -156,6 +159,23 @@ def test_every_key_of_a_summary_is_described() -> None:
     from holdfast.disk import summaries
 
     assert described("## A summary, version 1") == set(summaries.FIELDS)
+
+
+def test_every_key_of_the_configuration_is_listed_as_it_is() -> None:
+    page = (REPO / "docs/configuration.md").read_text().partition("## Every key")[2]
+    listed = [line for line in page.splitlines() if line.startswith("| `")]
+    assert listed == [
+        f"| `{key}` | {written(default)} | {expected(key)} | {what} |" for key, default, _, what in KEYS
+    ]
+
+
+def test_the_example_of_the_configuration_is_right() -> None:
+    example = (
+        (REPO / "docs/configuration.md").read_text().partition("dotfiles:\n\n")[2].partition("\n\n")[0]
+    )
+    made = configtext.read(textwrap.dedent(example))
+    assert made.problems == []
+    assert len(made.values) == 4
 
 
 def test_the_readme_shows_what_the_command_really_prints() -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from holdfast import __version__
 from holdfast.app import Holdfast
+from holdfast.core.config import HOME, PREFIX
 from holdfast.errors import BadInput, HoldfastError, MissingExtra
 from holdfast.ops.registry import Operation, everything
 
@@ -91,9 +92,16 @@ def _command(cyclopts: Any, operation: Operation) -> Callable[..., int]:
         annotation=Annotated[bool, cyclopts.Parameter(negative="", show_default=False)],
     )
 
-    def command(*args: Any, json: bool = False, **kwargs: Any) -> int:
-        app = Holdfast.open()
-        if app.trouble:
+    settings = inspect.Parameter(
+        "config",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=(),
+        annotation=Annotated[tuple[str, ...], cyclopts.Parameter(negative="", show_default=False)],
+    )
+
+    def command(*args: Any, json: bool = False, config: tuple[str, ...] = (), **kwargs: Any) -> int:
+        app = _opened(config)
+        if app.trouble and not operation.mends:
             raise BadInput(app.trouble)
         value = function(app, *args, **kwargs)
         if json:
@@ -105,16 +113,27 @@ def _command(cyclopts: Any, operation: Operation) -> Callable[..., int]:
         return int(getattr(value, "exit_code", 0))
 
     command.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*given, flag], return_annotation=int
+        parameters=[*given, flag, settings], return_annotation=int
     )
-    command.__annotations__ = {p.name: p.annotation for p in [*given, flag]}
+    command.__annotations__ = {p.name: p.annotation for p in [*given, flag, settings]}
     command.__doc__ = _with_json(inspect.getdoc(function) or "")
     return command
 
 
+def _opened(config: tuple[str, ...]) -> Holdfast:
+    app = Holdfast.open()
+    variables = [name for name in app.environ if name.startswith(PREFIX) and name != HOME]
+    if app.compiled.is_stale or app.compiled.trouble or config or variables:
+        from holdfast.ops.config import settled  # which loads the library for YAML
+
+        return settled(app, config)
+    return app
+
+
 def _with_json(doc: str) -> str:
     heading = "\n\nParameters\n----------" if "Parameters\n---" not in doc else ""
-    return f"{doc}{heading}\njson\n    Print the value as JSON."
+    more = "json\n    Print the value as JSON.\nconfig\n    KEY=VALUE: set a key for this command alone."
+    return f"{doc}{heading}\n{more}"
 
 
 def plain(value: object) -> Any:

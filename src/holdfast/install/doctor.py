@@ -146,11 +146,12 @@ def _permissions(app: Holdfast) -> Check:
     home = app.home.root
     if not os.path.exists(home):
         return Check("privacy", True, f"{home} does not exist yet")
+    # config.yaml is made by people, as they make files; that others cannot enter home is enough for it.
     open_to_others = [home] if stat.S_IMODE(os.stat(home).st_mode) & 0o077 else []
     for folder, _, names in os.walk(home):
         for path in [os.path.join(folder, name) for name in names]:
             with suppress(FileNotFoundError):  # a hook has just renamed it
-                if stat.S_IMODE(os.lstat(path).st_mode) & 0o077:
+                if stat.S_IMODE(os.lstat(path).st_mode) & 0o077 and path != app.home.config:
                     open_to_others.append(path)
     if open_to_others:
         what = f"others may look into {open_to_others[0]}"

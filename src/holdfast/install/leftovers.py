@@ -15,10 +15,12 @@ from holdfast.install.settings import found
 #: Everything holdfast puts into its home (docs/formats.md). A folder that holds anything else is not
 #: removed: HOLDFAST_HOME may point to a folder that is not ours alone.
 _OURS = frozenset(
-    "backups board checkpoints config.json config.yaml environments events.jsonl events.jsonl.1 "
+    "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
+    "environments events.jsonl events.jsonl.1 "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
     "memory.db-wal seal.key seal.key.tmp seal.lock sessions".split()
 )
+_SET_ASIDE = ("config.json.damaged-", "seal.key.damaged-")
 
 
 def verify(app: Holdfast) -> list[str]:
@@ -57,7 +59,7 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
     if os.path.islink(home) or not os.path.isdir(home):
         raise BadInput(f"{home} is not a folder of holdfast's own but a link or a file; remove it by hand")
     there = set(os.listdir(home)) - _OURS
-    foreign = sorted(name for name in there if not name.startswith("seal.key.damaged-"))
+    foreign = sorted(name for name in there if not name.startswith(_SET_ASIDE))
     if foreign:
         raise BadInput(
             f"{home} is not removed, because holdfast did not make {', '.join(foreign[:5])} in it. "

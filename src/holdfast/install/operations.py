@@ -24,6 +24,7 @@ from holdfast.install import commands, leftovers, place, plan, record, swap
 from holdfast.install.place import Place, speaking_of
 from holdfast.install.plan import Plan
 from holdfast.install.settings import EVENTS, Launcher
+from holdfast.ops.config import compile_now
 
 _TRIES = 50
 
@@ -123,6 +124,7 @@ def install(
             todo = commands.to_write(target.client_folder, launcher)
             replaced = [path for path in todo if os.path.lexists(path)]
             commands.put(todo)
+        compile_now(app)  # so that hooks know an interpreter that can
     return _installed(done, known.backup if known else "", list(todo), replaced, foreign, dry_run=False)
 
 

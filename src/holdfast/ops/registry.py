@@ -40,11 +40,21 @@ LOCAL = {
     "checkpoint.approve": "holdfast.ops.checkpoints:approve",
     "checkpoint.prune": "holdfast.ops.integrity:prune",
     "checkpoint.repair": "holdfast.ops.integrity:repair",
+    "config.check": "holdfast.ops.config:check",
+    "config.compile": "holdfast.ops.config:compile_now",
+    "config.get": "holdfast.ops.config:get",
+    "config.path": "holdfast.ops.config:path",
+    "config.set": "holdfast.ops.config:put",
+    "config.show": "holdfast.ops.config:show",
+    "config.unset": "holdfast.ops.config:drop",
     "doctor": "holdfast.install.doctor:doctor",
     "install": "holdfast.install.operations:install",
     "summaries.clear": "holdfast.ops.summaries:clear",
     "uninstall": "holdfast.install.operations:uninstall",
 }
+
+#: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.
+_MENDING = ("config.", "doctor", "status", "uninstall")
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,10 @@ class Operation:
     place: str
     writes: bool
     local: bool
+
+    @property
+    def mends(self) -> bool:
+        return self.name.startswith(_MENDING)
 
     def load(self) -> Callable[..., Any]:
         module, _, function = self.place.partition(":")

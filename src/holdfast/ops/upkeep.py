@@ -50,6 +50,7 @@ def status(app: Holdfast) -> Status:
         _free(app),
         _launcher(),
         _json(),
+        _config(app),
         *_readable(app, _sessions),
         *_readable(app, _checkpoints),
         *_readable(app, _trail),
@@ -124,6 +125,17 @@ def _json() -> Check:
     return Check("json", False, what, "use CPython 3.11 to 3.13")
 
 
+def _config(app: Holdfast) -> Check:
+    if app.trouble:
+        return Check(
+            "config", False, app.trouble, "mend it; `holdfast config check` says whether all is right"
+        )
+    config = app.config
+    layers = {"file": config.file, "environment": config.environment, "flags": config.flags}
+    given = [f"{len(layer)} set by the {name}" for name, layer in layers.items() if layer]
+    return Check("config", True, ", ".join(given) or f"defaults; {app.home.config} would set others")
+
+
 def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[Check]:
     """What cannot be looked at is itself a finding."""
     try:
@@ -196,6 +208,8 @@ def _trail(app: Holdfast) -> list[Check]:
         event, what = str(note.get("event", "")), str(note.get("what", ""))
         if not event.startswith("degraded.") or str(note.get("at", "")) < since:
             continue
+        if event == "degraded.config":
+            continue  # the check of the settings says whether it is still so
         if event == "degraded.session":  # replaces what was said of this session before
             whose = (event, str(note.get("session")) + str(note.get("agent")))
             kinds.pop(trouble.pop(whose, ("", "")), None)
