@@ -89,11 +89,11 @@ def handle(event: Event, app: Holdfast) -> Reply:
         sessions.sample(home, state, reading, event.at)
         if state.heard.habit[:1] != [reading.model]:
             _ask_habits(state, app, reading.model)
-        now = guard.look(state, reading)
+        now = guard.look(state, reading, app.config)
         _note_pressure(state, app, reading, now)
         once = _Once(state, event, app)
         says = event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS)
-        tells = [] if says else guard.due(state, event, reading, now)  # one thing at a time
+        tells = [] if says else guard.due(state, event, reading, now, app.config)  # one thing at a time
         taken = _save(state, event, app, reading, now.rung, once)
         if says:
             answer = _say(event, state, app, once)
@@ -102,7 +102,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
         elif event.name == STATUSLINE:
             from holdfast import statusline  # no hook needs it
 
-            answer = statusline.line(state, reading, now, app.environ)
+            answer = statusline.line(state, reading, now, app)
         else:
             answer = ""
         if is_cold_due(state, event, reading.fill):

@@ -135,7 +135,7 @@ def _report(app: Holdfast, session: str) -> str:
     rows = [
         f"window: {reading.used:,} of {reading.window:,} tokens ({reading.percent} %){_estimated(reading)}",
         f"compaction: at {reading.capacity:,}; {reading.until_compaction:,} tokens left, "
-        f"{reading.fill} % of that room is used{_rung(state, reading)}",
+        f"{reading.fill} % of that room is used{_rung(app, state, reading)}",
         f"compactions so far: {compacted}",
         f"last checkpoint: {_last(state)}",
     ]
@@ -150,8 +150,8 @@ def _estimated(reading: Reading) -> str:
     return ", what came last estimated" if reading.source == "usage+estimate" else ", estimated"
 
 
-def _rung(state: State, reading: Reading) -> str:
-    name = guard.look(state, reading).level
+def _rung(app: Holdfast, state: State, reading: Reading) -> str:
+    name = guard.look(state, reading, app.config).level
     return f" ({name})" if name != BELOW else ""
 
 

@@ -12,7 +12,7 @@ from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.guard import Look
 from holdfast.core.jsontext import dump
-from holdfast.core.ladder import BELOW
+from holdfast.core.ladder import ADVISORY, BELOW, WARNING
 from holdfast.core.plain import thousands
 from holdfast.core.state import State
 from holdfast.disk.wiring import MARK, applying, setting
@@ -20,16 +20,16 @@ from holdfast.errors import Late
 
 _BAR = 10
 _GREEN, _YELLOW, _RED, _DIM, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"
-_COLOURS = ((85, _RED), (70, _YELLOW), (0, _GREEN))
+_COLOURS = ((ADVISORY, _RED), (WARNING, _YELLOW), (0, _GREEN))
 _WIDEST = 400
 _LONGEST_FORMER = 1 << 16
 
 
-def line(state: State, reading: Reading, now: Look, environ: dict[str, str]) -> str:
+def line(state: State, reading: Reading, now: Look, app: Holdfast) -> str:
     """As much as fits, most important first."""
-    width = environ.get("COLUMNS", "")
+    width = app.environ.get("COLUMNS", "")
     columns = int(width) if width.isascii() and width.isdecimal() and len(width) < 5 else 0
-    return _render(state, reading, now, columns or _WIDEST, colours=not environ.get("NO_COLOR"))
+    return _render(state, reading, now, columns or _WIDEST, colours=not app.environ.get("NO_COLOR"))
 
 
 def _render(state: State, reading: Reading, now: Look, columns: int, colours: bool) -> str:
@@ -53,7 +53,7 @@ def _render(state: State, reading: Reading, now: Look, columns: int, colours: bo
         shown = longer
     if not colours or not shown:
         return shown
-    colour = next(colour for least, colour in _COLOURS if fill >= least)
+    colour = next(colour for least, colour in _COLOURS if now.rung >= least)
     head, dot, rest = shown.partition(" · ")
     return f"{colour}{head}{_PLAIN}{_DIM}{dot}{rest}{_PLAIN}"
 

@@ -113,7 +113,7 @@ def test_the_model_is_not_told(driven: Driven) -> None:
 def test_every_change_of_the_level_is_in_the_trail(driven: Driven) -> None:
     events = lines(driven.machine.config / "holdfast/events.jsonl")
     changes = [event for event in events if event["event"] == "CONTEXT_PRESSURE"]
-    names = [name for _, name in LEVELS]
+    names = [name for _, _, name in LEVELS]
     assert [event["level"] for event in changes][: len(names) + 1] == [*names, "normal"]
     assert all(event["level"] != event["before"] for event in changes)
     assert [event["level"] for event in changes if event["under_pressure"]] == names[2:]

@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.core import decide
 from holdfast.core.decide import COLD_AFTER, COLD_EVERY, EVERY, FIRST, due, is_cold_due, unsaved, work
+from holdfast.core.config import STANDARD
 from holdfast.core.events import Event
 from holdfast.core.ladder import reached
 from holdfast.core.state import State
@@ -86,7 +87,7 @@ RULES = [
 
 @pytest.mark.parametrize(("given", "name", "data", "fill", "why"), RULES)
 def test_a_checkpoint_is_due(given, name, data, fill, why):
-    assert due(state(**given), Event(name, "s1", 0, data), reached(fill)) == why
+    assert due(state(**given), Event(name, "s1", 0, data), reached(fill, STANDARD)) == why
 
 
 def test_work_that_is_saved_is_not_unsaved():

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core import guard
+from holdfast.core.config import STANDARD, Config
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.guard import ADVICE, SOON, TELLS, Look, due, note, under_pressure
 from holdfast.core.ladder import ADVISORY, LEVELS, PROMPT, WARNING, name_of, reached
 from holdfast.core.state import State, parse
 
-RUNGS = [rung for rung, _ in LEVELS]
+RUNGS = [rung for rung, _, _ in LEVELS]
 FILLS = st.floats(0, 130)
 
 
@@ -32,19 +33,20 @@ def session(compacted: int = 0) -> State:
 
 
 def told(state: State, name: str, fill: float, rung: int | None = None, soon: bool = False, **data) -> list:
-    now = look(reached(fill) if rung is None else rung, soon)
+    now = look(reached(fill, STANDARD) if rung is None else rung, soon)
     note(state, reading(fill), now)
-    return due(state, Event(name, "s1", 0, data), reading(fill), now)
+    return due(state, Event(name, "s1", 0, data), reading(fill), now, STANDARD)
 
 
 # -- the ladder
 
 
 @pytest.mark.parametrize(
-    ("fill", "name"), [(0, "normal"), (59.9, "normal"), (250, "L4 Critical"), *((r, n) for r, n in LEVELS)]
+    ("fill", "name"),
+    [(0, "normal"), (59.9, "normal"), (250, "L4 Critical"), *((rung, name) for rung, _, name in LEVELS)],
 )
 def test_a_level_is_the_highest_rung_reached(fill, name):
-    assert name_of(reached(fill)) == name
+    assert name_of(reached(fill, STANDARD)) == name
 
 
 @pytest.mark.parametrize(
@@ -64,12 +66,23 @@ def test_a_level_is_the_highest_rung_reached(fill, name):
     ],
 )
 def test_a_rung_is_raised_early_when_the_window_fills_fast(fill, pace, first, rung):
-    assert reached(fill, pace, first) == rung
+    assert reached(fill, STANDARD, pace, first) == rung
+
+
+def test_the_rungs_are_where_the_configuration_puts_them():
+    config = Config({"ladder.checkpoint": 10, "ladder.warning": 20, "ladder.critical": 99})
+    assert [name_of(reached(fill, config)) for fill in (9, 10, 20, 98, 99)] == [
+        "normal",
+        "proactive checkpoint",
+        "L1 Warning",
+        "L3 Yellow Alert",
+        "L4 Critical",
+    ]
 
 
 @given(FILLS, st.floats(0, 100), st.floats(60, 84))
 def test_pace_never_raises_more_than_one_rung(fill, pace, first):
-    at_rest, raised = reached(fill, 0, first), reached(fill, pace, first)
+    at_rest, raised = reached(fill, STANDARD, 0, first), reached(fill, STANDARD, pace, first)
     rungs = [0, *RUNGS]
     assert raised in (at_rest, rungs[min(len(RUNGS), rungs.index(at_rest) + 1)])
 
@@ -156,7 +169,7 @@ def test_agents_and_empty_windows_are_not_told():
 
 def test_the_rung_before_is_told_only_when_it_changes():
     state = session()
-    before = [note(state, reading(fill), look(reached(fill))) for fill in (10, 61, 62, 86)]
+    before = [note(state, reading(fill), look(reached(fill, STANDARD))) for fill in (10, 61, 62, 86)]
     assert before == [-1, 0, -1, 60]
     state.seen.compacted = 1
     assert note(state, reading(20), look(0)) == 85
@@ -166,16 +179,16 @@ def test_a_rung_is_kept_until_the_window_is_emptier():
     """Not for a tick that reads as nothing, nor because the pace slackens; after a rewind it is left."""
     state = session()
     note(state, reading(82), look(ADVISORY))  # raised early
-    assert [guard.look(state, reading(fill)).rung for fill in (82, 0, 78, 76)] == [85, 85, 85, 70]
+    assert [guard.look(state, reading(fill), STANDARD).rung for fill in (82, 0, 78, 76)] == [85, 85, 85, 70]
     state.seen.compacted = 1
-    assert guard.look(state, reading(82)).rung == WARNING
+    assert guard.look(state, reading(82), STANDARD).rung == WARNING
 
 
 def test_what_is_said_above_l2_is_said_under_pressure():
     state = session()
     for offset, fill in ((100, 50), (200, 86), (300, 96), (400, 20), (500, 99)):
         state.seen.offset = offset
-        note(state, reading(fill), look(reached(fill)))
+        note(state, reading(fill), look(reached(fill, STANDARD)))
     pressed = parse(state.render(), "here").heard.pressed
     assert pressed == [[200, 400], [500, 0]]
     found = [under_pressure(pressed, at) for at in (0, 199, 200, 399, 400, 499, 500, 9999)]

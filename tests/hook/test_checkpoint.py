@@ -130,7 +130,7 @@ def test_what_a_killed_client_left_unsaved_is_saved_when_the_session_is_resumed(
 
 def test_each_rung_is_saved_once_in_a_cycle_and_again_in_the_next(session, home, project):
     """167,000 is where the client compacts this model. A rung may be raised early."""
-    names = [name for _, name in LEVELS]
+    names = [name for _, _, name in LEVELS]
     before = 0
     for _ in range(2):
         for fill in (40, 61, 62, 70, 86, 87, 94, 95, 98, 99):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
+from holdfast.core.config import STANDARD, Config
 from holdfast.errors import NotFound
 from holdfast.ops.context import action_at, status_of, usage
 from holdfast.ops.sessions import list_all
@@ -114,7 +115,20 @@ def test_an_unknown_session_is_not_found(tmp_path: Path) -> None:
     ],
 )
 def test_status_and_action_keep_the_services_numbers(percent: float, status: str, action: str) -> None:
-    assert (status_of(percent), action_at(percent)["type"]) == (status, action)
+    found = status_of(percent, STANDARD), action_at(percent, STANDARD)["type"]
+    assert found == (status, action)
+
+
+def test_unless_the_configuration_has_others() -> None:
+    values = {"auto_context.thresholds.warning": 40, "auto_context.thresholds.critical": 60}
+    config = Config({"service.healthy_below": 20, **values})
+    found = [(status_of(at, config), action_at(at, config)["type"]) for at in (19, 20, 40, 60)]
+    assert found == [
+        ("healthy", "none"),
+        ("warning", "none"),
+        ("critical", "save"),
+        ("overflow", "save_and_restart"),
+    ]
 
 
 def test_status_is_well_before_anything_happened(tmp_path: Path) -> None:

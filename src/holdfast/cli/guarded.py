@@ -40,7 +40,7 @@ def _(value: Replayed) -> RenderableType:
     for moment in value.moments:
         done = done_at(moment)
         if done:
-            fill = Text(f"{moment.fill:g} %", style=style_of(moment.fill))
+            fill = Text(f"{moment.fill:g} %", style=style_of(moment.level))
             table.add_row(
                 str(moment.turn), f"{moment.used:,}", fill, moment.level, expected(moment), Text(done)
             )

@@ -11,7 +11,6 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.core.ladder import LEVELS
 from holdfast.core.plain import one_line
 from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
 from holdfast.ops.context import Usage
@@ -22,7 +21,12 @@ from holdfast.ops.summaries import Cleared, Summaries, Summary
 from holdfast.ops.upkeep import Status
 
 _BAR = 44
-_STYLES = ((97, "bold red"), (85, "red"), (70, "yellow"), (0, "green"))
+_STYLES = {
+    "L4 Critical": "bold red",
+    "L3 Yellow Alert": "red",
+    "L2 Advisory": "red",
+    "L1 Warning": "yellow",
+}
 _TRUST = {
     "own": "written by this user's holdfast",
     "approved": "approved by you, as it is",
@@ -80,7 +84,7 @@ def _table(rows: list[Session]) -> RenderableType:
             row.project,
             model_of(row.model),
             f"{row.used:,}",
-            Text(f"{row.fill:.0f} %", style=style_of(row.fill)),
+            Text(f"{row.fill:.0f} %", style=style_of(row.level)),
             row.level,
             f"{row.turns:,}",
             str(row.compactions),
@@ -261,7 +265,7 @@ def _(value: Cleared) -> RenderableType:
 
 @render.register
 def _(value: Usage) -> RenderableType:
-    style = style_of(value.fill)
+    style = style_of(value.level)
     lines: list[RenderableType] = [
         Text.assemble(
             (f"{value.used:,}", "bold"),
@@ -279,7 +283,7 @@ def _(value: Usage) -> RenderableType:
 def _bar(value: Usage, style: str) -> Text:
     """Fill, with a mark at each rung that is still ahead."""
     cells = ["─"] * _BAR
-    for rung, _ in LEVELS:
+    for rung in value.rungs:
         cells[min(_BAR - 1, _BAR * rung // 100)] = "┼"
     full = min(_BAR, round(_BAR * value.fill / 100))
     text = Text("█" * full, style=style)
@@ -348,8 +352,8 @@ def _(value: Status) -> RenderableType:
     )
 
 
-def style_of(fill: float) -> str:
-    return next(style for least, style in _STYLES if fill >= least)
+def style_of(level: str) -> str:
+    return _STYLES.get(level, "green")
 
 
 def _short(session: str) -> str:

@@ -33,9 +33,8 @@ _MINUTES = ((0.5, 0.0), (1.5, 0.0), (2.8, 3.0))
 #: A compaction is near when in one case of ten it comes within so many turns; not any more when it is so
 #: far that the capacity must be another than was thought.
 _SOON, _NOT_SOON = 8, 100
-#: The first warning comes so many turns ahead, at the pace of the last samples, but within these fills.
-_WARNED_AHEAD, _SAMPLES = 50, 10
-_EARLIEST, _USUAL, _LATEST = 60.0, 70.0, 84.0
+#: The first warning comes so many turns ahead, at the pace of the last samples, but not before this fill.
+_WARNED_AHEAD, _EARLIEST = 50, 60.0
 
 TOO_FEW, NO_GROWTH = "too few turns since the last compaction", "usage is not growing"
 
@@ -143,20 +142,23 @@ def is_soon(made: Forecast | None, was: bool = False) -> bool:
     return made.low <= (_NOT_SOON if was else _SOON)
 
 
-def velocity(curve: list, used: float, capacity: int) -> float:
-    """Per cent of the capacity that an operation takes, from the last three samples: the last two responses
-    and what is used now. 0 while there are none, and when usage falls."""
-    if len(curve) < 2:
+def velocity(curve: list, used: float, capacity: int, samples: int = 3) -> float:
+    """Per cent of the capacity that an operation takes, from the last samples: responses, and what is used
+    now. 0 while there are not as many, and when usage falls."""
+    operations = samples - 1
+    if len(curve) < operations:
         return 0.0
-    before: int = curve[-2][0]
-    return max(0.0, 100 * (used - before) / 2 / capacity)
+    before: int = curve[-operations][0]
+    return max(0.0, 100 * (used - before) / operations / capacity)
 
 
-def first_warning(curve: list, capacity: int) -> float:
+def first_warning(
+    curve: list, capacity: int, usual: float = 70.0, latest: float = 84.0, samples: int = 10
+) -> float:
     """The fill at which a person is warned first: earlier in fast conversations, later in slow ones, and
     never so late that the next rung would come before it."""
     if len(curve) < _LEAST:
-        return _USUAL
-    added = _added(curve[-_SAMPLES:])
+        return usual
+    added = _added(curve[-samples:])
     mean = max(0.0, sum(added) / len(added))
-    return min(_LATEST, max(_EARLIEST, 100 - 100 * _WARNED_AHEAD * mean * mean / capacity))
+    return min(latest, max(_EARLIEST, 100 - 100 * _WARNED_AHEAD * mean * mean / capacity))

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.core.config import Config
+
 #: Where the client shows what a hook says to the person, and waits for it.
 TELLS = ("UserPromptSubmit", "PostToolBatch", "Stop")
 #: Where it can be said to the model: not at Stop, which would start another request.
@@ -55,17 +57,26 @@ def cycle(state: State) -> int:
     return max(state.seen.compacted, heard)
 
 
-def look(state: State, reading: Reading) -> Look:
+def look(state: State, reading: Reading, config: "Config") -> Look:
     """From the state alone, whoever asks: hook, statusline and command line show the same."""
     meter = state.seen.meter
     known = state.heard.guard if state.heard.guard.get("cycle") == cycle(state) else {}
-    pace = velocity(meter.curve, reading.used, reading.capacity)
-    rung = reached(reading.fill, pace, first_warning(meter.curve, reading.capacity))
+    curve, capacity = meter.curve, reading.capacity
+    pace = velocity(curve, reading.used, capacity, config["guard.velocity_samples"])
+    first = first_warning(
+        curve,
+        capacity,
+        config["ladder.warning"],
+        100 - config["guard.least_left"],
+        config["guard.dynamic_samples"],
+    )
+    rung = reached(reading.fill, config, pace, first)
     # A window that reads as empty for one tick has not been emptied.
     if known and rung < known["rung"] and (not reading.used or reading.fill > known["fill"] - _SLACK):
         rung = known["rung"]
     coming = forecast(meter, reading.until_compaction, _habit(state, reading.model))
-    return Look(rung, rung > reached(reading.fill), pace, coming, is_soon(coming, bool(known.get("soon"))))
+    is_early = rung > reached(reading.fill, config)
+    return Look(rung, is_early, pace, coming, is_soon(coming, bool(known.get("soon"))))
 
 
 def _habit(state: State, model: str) -> Habit:
@@ -100,7 +111,7 @@ def under_pressure(pressed: "Sequence[list[int]]", offset: int) -> bool:
     return any(start <= offset and (offset < end or not end) for start, end in pressed)
 
 
-def due(state: State, event: Event, reading: Reading, now: Look) -> list:
+def due(state: State, event: Event, reading: Reading, now: Look, config: "Config") -> list:
     """What is to be told with this event, marked as told: rungs, PROMPT, SOON, ADVICE, a Burst."""
     if event.agent or event.name not in TELLS or not reading.used:
         return []
@@ -108,18 +119,19 @@ def due(state: State, event: Event, reading: Reading, now: Look) -> list:
     found: list = []
     if now.rung and now.rung not in told:
         found.append(now.rung)
-        told += [rung for rung, _ in LEVELS if rung < now.rung and rung not in told]
+        told += [rung for rung, _, _ in LEVELS if rung < now.rung and rung not in told]
     if now.is_soon and SOON not in told:
         told.append(SOON)
         found += [] if found else [SOON]  # a rung says as much
     prompt = text(event.data, "prompt")
     is_command = prompt.startswith("/")  # perhaps the very one it would speak of
-    if event.name == "UserPromptSubmit" and reading.fill >= PROMPT and not is_command:
+    if event.name == "UserPromptSubmit" and reading.fill >= config[PROMPT] and not is_command:
         found += [] if PROMPT in told else [PROMPT]
-    if event.name in _ADVISES and now.rung >= ADVISORY and ADVICE not in told and _wants_help(state):
-        found.append(ADVICE)
+    if event.name in _ADVISES and now.rung >= ADVISORY and ADVICE not in told:
+        found += [ADVICE] if config["guard.tell_model"] and _wants_help(state) else []
     told += [what for what in found if what not in told]
-    burst = thrashing(state, after=state.heard.burst)
+    most, turns = config["guard.thrash_compactions"], config["guard.thrash_turns"]
+    burst = thrashing(state, after=state.heard.burst, compactions=most, turns=turns)
     if burst:
         state.heard.burst = burst.number
         found.append(burst)

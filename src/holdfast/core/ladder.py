@@ -1,32 +1,38 @@
 """The rungs of the ladder: what a fill means. Of `fill`, so that each can be reached on every model."""
 
-CHECKPOINT, WARNING, PROMPT, ADVISORY, ALERT, CRITICAL = 60, 70, 80, 85, 93, 97
-#: (fill in %, name), lowest first. The warning on a prompt is no level: a prompt has to come for it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.config import Config
+
+#: What a rung is called in a state: its place on the ladder as long as nobody has moved it.
+CHECKPOINT, WARNING, ADVISORY, ALERT, CRITICAL = 60, 70, 85, 93, 97
+#: (rung, key of its fill in %, name), lowest first. The warning on a prompt is no level: it has to wait for
+#: a prompt.
 LEVELS = (
-    (CHECKPOINT, "proactive checkpoint"),
-    (WARNING, "L1 Warning"),
-    (ADVISORY, "L2 Advisory"),
-    (ALERT, "L3 Yellow Alert"),
-    (CRITICAL, "L4 Critical"),
+    (CHECKPOINT, "ladder.checkpoint", "proactive checkpoint"),
+    (WARNING, "ladder.warning", "L1 Warning"),
+    (ADVISORY, "ladder.advisory", "L2 Advisory"),
+    (ALERT, "ladder.alert", "L3 Yellow Alert"),
+    (CRITICAL, "ladder.critical", "L4 Critical"),
 )
+PROMPT = "ladder.prompt_warning"
 BELOW = "normal"
-#: Per operation, in percent of the room, from which on the next rung is raised early; and how many
-#: operations are looked ahead.
-FAST, AHEAD = 5.0, 3
 
 
 def name_of(rung: int) -> str:
-    return next((name for at, name in LEVELS if at == rung), BELOW)
+    return next((name for at, _, name in LEVELS if at == rung), BELOW)
 
 
-def reached(fill: float, pace: float = 0.0, first: float = WARNING) -> int:
+def reached(fill: float, config: "Config", pace: float = 0.0, first: float = 0.0) -> int:
     """The highest rung that counts: where the window stands, or the one above when it fills so fast (`pace`
-    in percent per operation) that this will not be long. `first` is where the first warning is now."""
+    in percent per operation) that this will not be long. `first` is where the first warning is now, if
+    elsewhere than usual."""
     found = 0
-    for rung, _ in LEVELS:
-        threshold = first if rung == WARNING else rung
+    for rung, key, _ in LEVELS:
+        threshold = first if first and rung == WARNING else config[key]
         if fill < threshold:
-            is_near = pace > FAST or fill + AHEAD * pace >= threshold
-            return rung if pace > 0 and is_near else found
+            is_near = fill + config["guard.operations_ahead"] * pace >= threshold
+            is_fast = pace > config["guard.velocity_percent"]
+            return rung if pace > 0 and (is_near or is_fast) else found
         found = rung
     return found

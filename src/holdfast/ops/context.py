@@ -6,14 +6,22 @@ import os
 from dataclasses import dataclass
 
 from holdfast.app import Holdfast
+from holdfast.core.config import Config
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.guard import look
+from holdfast.core.ladder import LEVELS
 from holdfast.core.state import State
 from holdfast.disk import client, sessions, transcripts
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import BadInput, Damaged, NotFound
 
 _ALL = 1 << 62
+#: (key of the percentage below which it is so, the service's word)
+_STATUS = (
+    ("service.healthy_below", "healthy"),
+    ("auto_context.thresholds.warning", "warning"),
+    ("auto_context.thresholds.critical", "critical"),
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Usage:
     status: str
     action: dict[str, object]
     level: str
+    rungs: list[int]
     source: str
     window_source: str
     model: str
@@ -70,7 +79,7 @@ def usage(app: Holdfast, *, transcript: str | None = None, session: str | None =
     """
     state, path, degraded = locate(app, transcript, session)
     size = os.path.getsize(path) if path else 0
-    return describe(state, measure(state, size, app.window), path, size, degraded)
+    return describe(app, state, measure(state, size, app.window), path, size, degraded)
 
 
 def locate(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str, list[str]]:
@@ -181,8 +190,10 @@ def newest_first(app: Holdfast) -> list[tuple[float, str]]:
     return sorted(((changed, name) for name, changed in times.items()), reverse=True)
 
 
-def describe(state: State, reading: Reading, path: str, size: int, degraded: list[str]) -> Usage:
-    seen, now = state.seen, look(state, reading)
+def describe(
+    app: Holdfast, state: State, reading: Reading, path: str, size: int, degraded: list[str]
+) -> Usage:
+    seen, now = state.seen, look(state, reading, app.config)
     parsed, salvaged, skipped, lines, damaged = seen.bytes
     torn = max(0, size - seen.offset) if not seen.start else 0
     return Usage(
@@ -192,9 +203,10 @@ def describe(state: State, reading: Reading, path: str, size: int, degraded: lis
         capacity=reading.capacity,
         fill=reading.fill,
         until_compaction=reading.until_compaction,
-        status=status_of(reading.percent),
-        action=action_at(reading.percent),
+        status=status_of(reading.percent, app.config),
+        action=action_at(reading.percent, app.config),
         level=now.level,
+        rungs=[app.config[key] for _, key, _ in LEVELS],
         source=reading.source,
         window_source=reading.window_source,
         model=reading.model,
@@ -216,18 +228,15 @@ def describe(state: State, reading: Reading, path: str, size: int, degraded: lis
     )
 
 
-def status_of(percent: float) -> str:
+def status_of(percent: float, config: Config) -> str:
     """In the words of the service's contract, of the window."""
-    for limit, name in ((50, "healthy"), (70, "warning"), (85, "critical")):
-        if percent < limit:
-            return name
-    return "overflow"
+    return next((name for key, name in _STATUS if percent < config[key]), "overflow")
 
 
-def action_at(percent: float) -> dict[str, object]:
-    if percent < 70:
+def action_at(percent: float, config: Config) -> dict[str, object]:
+    if percent < config["auto_context.thresholds.warning"]:
         return {"type": "none"}
-    if percent < 85:
+    if percent < config["auto_context.thresholds.critical"]:
         return {"type": "save", "message": f"Context at {percent}%. Consider saving session."}
     message = f"Context at {percent}%. Save and restart recommended."
     return {"type": "save_and_restart", "message": message, "auto": True}

@@ -11,8 +11,6 @@ from holdfast.core.ladder import ADVISORY
 from holdfast.core.state import State
 from holdfast.ops.context import locate
 
-#: An orchestrator hands out work while this share of the room is free, and so many large pieces a session.
-ROOM, SPECS = 60, 3
 #: Bytes of a prompt's line from which on it is a specification, not a remark.
 _SPEC = 6_000
 
@@ -56,7 +54,7 @@ def health(app: Holdfast, *, session: str | None = None, transcript: str | None 
     """
     state, _, degraded = locate(app, transcript, session)
     reading = measure(state, state.seen.offset, app.window)
-    now = look(state, reading)
+    now = look(state, reading, app.config)
     taken = specs(state)
     return Health(
         session=state.session,
@@ -65,9 +63,9 @@ def health(app: Holdfast, *, session: str | None = None, transcript: str | None 
         fill=reading.fill,
         velocity=now.velocity,
         predicted_exhaustion=_exhaustion(now),
-        room=max(0, reading.capacity * ROOM // 100 - reading.used),
+        room=max(0, reading.capacity * app.config["orchestrator.room_percent"] // 100 - reading.used),
         specs=taken,
-        specs_left=max(0, SPECS - taken),
+        specs_left=max(0, app.config["orchestrator.specs"] - taken),
         degraded=degraded,
     )
 

@@ -8,7 +8,6 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
-from holdfast.core.ladder import LEVELS, PROMPT
 from holdfast.disk import files
 from holdfast.errors import MissingExtra
 
@@ -78,9 +77,9 @@ def _usage(axes: Any, session: Replayed) -> None:
     turns = [m.turn for m in moments]
     axes.step(turns, [m.capacity / 1000 for m in moments], color=_CUT, linewidth=1.2, where="post")
     _label(axes, turns[-1], full, "the client compacts", _CUT, above=4)
-    for rung, name in (*LEVELS, (PROMPT, "prompt warning")):
-        axes.axhline(full * rung / 100, color=_RUNG, linewidth=0.6, linestyle=(0, (4, 4)))
-        _label(axes, turns[-1], full * rung / 100, f"{rung} %  {name}", _RUNG)
+    for percent, name in session.rungs.items():
+        axes.axhline(full * percent / 100, color=_RUNG, linewidth=0.6, linestyle=(0, (4, 4)))
+        _label(axes, turns[-1], full * percent / 100, f"{percent} %  {name}", _RUNG)
     _marks(axes, [m for m in moments if m.checkpoint], "|", _SAVED, "checkpoint", 60)
     _marks(axes, [m for m in moments if m.told], "v", _TOLD, "told to the person", 30)
     for number, moment in enumerate([m for m in moments if m.compaction]):

@@ -20,7 +20,7 @@ from holdfast.core import decide, guard
 from holdfast.core.events import Event
 from holdfast.core.fold import NOWHERE, fold
 from holdfast.core.gauge import measure
-from holdfast.core.ladder import PROMPT, name_of
+from holdfast.core.ladder import LEVELS, PROMPT, name_of
 from holdfast.core.lines import BOOKKEEPING, Account, records
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
@@ -31,6 +31,7 @@ from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.ops.context import of_file
 
 _PAUSE_MS = 5 * 60_000
+_RUNGS = [*((key, name) for _, key, name in LEVELS), (PROMPT, "prompt warning")]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Replayed:
     model: str
     window: int
     capacity: int
+    #: Percent of the capacity -> name.
+    rungs: dict[int, str]
     turns: int
     compactions: int
     checkpoints: dict[str, int]
@@ -135,7 +138,7 @@ def _tried(app: Holdfast, path: str) -> Replayed:
     try:
         return one(app, path)
     except (HoldfastError, OSError) as problem:  # one bad file must not hide the others
-        return Replayed(path, "", 0, 0, 0, 0, {}, {}, [], [], problem=str(problem))
+        return Replayed(path, "", 0, 0, {}, 0, 0, {}, {}, [], [], problem=str(problem))
 
 
 def one(app: Holdfast, path: str) -> Replayed:
@@ -145,7 +148,7 @@ def one(app: Holdfast, path: str) -> Replayed:
     while True:
         state = of_file(app, path)
         state.seen.dead = dead
-        player = _Player(state, app.window)
+        player = _Player(state, app)
         try:
             moments = _unhindered(player, path)
             break
@@ -159,6 +162,7 @@ def one(app: Holdfast, path: str) -> Replayed:
         model=reading.model,
         window=reading.window,
         capacity=reading.capacity,
+        rungs={app.config[key]: name for key, name in _RUNGS},
         turns=state.seen.turns,
         compactions=state.seen.compacted,
         checkpoints=dict(saved),
@@ -198,9 +202,10 @@ class _WentBack(Exception):
 class _Player:
     """The moments of one session, in order."""
 
-    def __init__(self, state: State, window: int) -> None:
+    def __init__(self, state: State, app: Holdfast) -> None:
         self.state = state
-        self.window = window
+        self.window = app.window
+        self.config = app.config
 
     def play(self, path: str) -> Iterator[Moment]:
         seen = self.state.seen
@@ -255,13 +260,13 @@ class _Player:
     def _moment(self, name: str, boundary: Entry | None = None) -> Moment:
         state = self.state
         reading = measure(state, state.seen.offset, self.window)
-        now = guard.look(state, reading)
+        now = guard.look(state, reading, self.config)
         guard.note(state, reading, now)
         # A tool's own hook comes before that of its batch, and is where work is saved.
         event = Event("PostToolUse" if name == "PostToolBatch" else name, state.session, 0, {})
         saved = decide.due(state, event, now.rung)
         event.name = name
-        told = guard.due(state, event, reading, now)
+        told = guard.due(state, event, reading, now, self.config)
         if saved:
             rung = max(now.rung, decide.saved_rung(state))
             state.heard.saved = {**decide.reached(state), "rung": rung, "cycle": state.seen.compacted}

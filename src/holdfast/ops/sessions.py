@@ -73,7 +73,7 @@ def _one(app: Holdfast, name: str, last: str) -> Session:
         max=reading.window,
         percent=reading.percent,
         fill=reading.fill,
-        level=look(state, reading).level,
+        level=look(state, reading, app.config).level,
         source=reading.source,
         turns=state.seen.turns or state.heard.batches + state.heard.stops,
         compactions=state.seen.compacted or state.heard.compactions,
