@@ -10,7 +10,6 @@ from holdfast.app import Holdfast
 from holdfast.clock import elapsed, now, rfc3339
 from holdfast.core import cold
 from holdfast.core.cold import Summary, Work
-from holdfast.core.decide import COLD_EVERY
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
 from holdfast.disk import client, sessions, summaries, trail, transcripts
@@ -49,7 +48,8 @@ def compress(state: State, app: Holdfast, transcript: str) -> int:
         what = f"{type(problem).__name__}: {problem}" if not isinstance(problem, Late) else "out of time"
         trail.note(app.home, "degraded.cold", session=state.session, agent=state.agent, what=what[:300])
         return 0
-    state.heard.cold = [seen.turns - COLD_EVERY + 1 if is_more else seen.turns, seen.rereads, done]
+    soon = seen.turns - app.config["cold.every_turns"] + 1
+    state.heard.cold = [soon if is_more else seen.turns, seen.rereads, done]
     sessions.save(app.home, state)
     return int(written)
 

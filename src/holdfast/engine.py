@@ -105,7 +105,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
             answer = statusline.line(state, reading, now, app)
         else:
             answer = ""
-        if is_cold_due(state, event, reading.fill):
+        if is_cold_due(state, event, reading.fill, app.config):
             from holdfast import coldwork  # every ten turns at most
 
             coldwork.compress(state, app, _path(state, event))
@@ -188,7 +188,7 @@ def _tell(what: list, event: Event, state: State, app: Holdfast, reading: Readin
 def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int, once: _Once) -> dict:
     """The state, and the checkpoint that is due or still owed. What is owed is on disk before it is paid:
     who is killed over it leaves the debt to the next."""
-    why = due(state, event, rung)
+    why = due(state, event, rung, app.config)
     if not (why or state.heard.owed) or event.name == STATUSLINE:
         sessions.save(app.home, state)
         return {}

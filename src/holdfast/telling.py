@@ -18,6 +18,8 @@ from holdfast.errors import HoldfastError
 
 #: As the plugin and `install` name it.
 SAVE = "/holdfast:save"
+#: Turns that a checkpoint may be behind and still be called the last one.
+_A_FEW = 5
 
 
 def reply(
@@ -59,7 +61,7 @@ def _saved(state: State, rung: int) -> str:
     heard = state.heard
     if heard.owed.get("what"):
         return "The work could not be saved; `holdfast status` says why."
-    if not heard.saved or decide.unsaved(state) > decide.EVERY:
+    if not heard.saved or decide.unsaved(state) > _A_FEW:
         return "It is being saved."
     ready = " What a summary would lose is ready to be put back." if rung == CRITICAL else ""
     return f"Saved: {heard.saved['id']}.{ready}"

@@ -3,13 +3,15 @@
 import pytest
 
 from holdfast.core import decide
-from holdfast.core.decide import COLD_AFTER, COLD_EVERY, EVERY, FIRST, due, is_cold_due, unsaved, work
-from holdfast.core.config import STANDARD
+from holdfast.core.config import DEFAULTS, STANDARD, Config
+from holdfast.core.decide import due, is_cold_due, unsaved, work
 from holdfast.core.events import Event
 from holdfast.core.ladder import reached
 from holdfast.core.state import State
 
 MINUTE = 60_000
+FIRST, EVERY = DEFAULTS["checkpoints.first_turns"], DEFAULTS["checkpoints.every_turns"]
+COLD_AFTER, COLD_EVERY = DEFAULTS["cold.after_turns"], DEFAULTS["cold.every_turns"]
 FULL = {"last_assistant_message": "API Error: Prompt is too long for this model"}
 
 
@@ -87,7 +89,7 @@ RULES = [
 
 @pytest.mark.parametrize(("given", "name", "data", "fill", "why"), RULES)
 def test_a_checkpoint_is_due(given, name, data, fill, why):
-    assert due(state(**given), Event(name, "s1", 0, data), reached(fill, STANDARD)) == why
+    assert due(state(**given), Event(name, "s1", 0, data), reached(fill, STANDARD), STANDARD) == why
 
 
 def test_work_that_is_saved_is_not_unsaved():
@@ -143,6 +145,50 @@ LOOKS = [
 def test_finished_work_is_looked_through(turns, fill, name, looked, rereads, is_due):
     given = state(turns=turns)
     given.heard.cold, given.seen.rereads = looked, rereads
-    assert is_cold_due(given, Event(name, "s1", 0, {}), fill) is is_due
+    assert is_cold_due(given, Event(name, "s1", 0, {}), fill, STANDARD) is is_due
     given.seen.start = 5  # only the newest part was read
-    assert not is_cold_due(given, Event(name, "s1", 0, {}), fill)
+    assert not is_cold_due(given, Event(name, "s1", 0, {}), fill, STANDARD)
+
+
+#: What is set, state, fill of the room, why a checkpoint is due at PostToolUse.
+CONFIGURED = [
+    ({"ladder.checkpoint": 40}, {"turns": 1}, 40, "proactive checkpoint"),
+    ({"ladder.checkpoint": 70}, {"turns": 1}, 65, ""),
+    ({"ladder.advisory": 90}, {"turns": 2, "saved": (1, 60, 0)}, 89, ""),
+    ({"ladder.alert": 91}, {"turns": 2, "saved": (1, 85, 0)}, 92, "L3 Yellow Alert"),
+    ({"ladder.critical": 99}, {"turns": 2, "saved": (1, 93, 0)}, 98, ""),
+    (
+        {"checkpoints.active_minutes": 5},
+        {"turns": 2, "saved": (1, 0, 0), "active": 5 * MINUTE},
+        9,
+        "5 minutes of work",
+    ),
+    ({"checkpoints.active_minutes": 60}, {"turns": 2, "saved": (1, 0, 0), "active": 59 * MINUTE}, 9, ""),
+    ({"checkpoints.first_turns": 4}, {"turns": 3}, 9, ""),
+    ({"checkpoints.first_turns": 4}, {"turns": 4}, 9, "4 turns of work"),
+    ({"checkpoints.every_turns": 9}, {"turns": 9, "saved": (1, 0, 0)}, 9, ""),
+    ({"checkpoints.every_turns": 9}, {"turns": 10, "saved": (1, 0, 0)}, 9, "9 turns of work"),
+]
+
+
+@pytest.mark.parametrize(("values", "given", "fill", "why"), CONFIGURED)
+def test_every_rule_follows_the_configuration(values, given, fill, why):
+    config = Config(values)
+    assert due(state(**given), Event("PostToolUse", "s1", 0, {}), reached(fill, config), config) == why
+
+
+@pytest.mark.parametrize(
+    ("values", "turns", "fill", "looked", "is_due"),
+    [
+        ({"cold.from_percent": 50}, 30, 50, [], True),
+        ({"cold.from_percent": 90}, 30, 80, [], False),
+        ({"cold.after_turns": 5}, 6, 80, [], True),
+        ({"cold.after_turns": 40}, 40, 80, [], False),
+        ({"cold.every_turns": 3}, 33, 80, [30, 0, 0], True),
+        ({"cold.every_turns": 30}, 59, 80, [30, 0, 0], False),
+    ],
+)
+def test_so_does_the_look_for_cold_work(values, turns, fill, looked, is_due):
+    given = state(turns=turns)
+    given.heard.cold = looked
+    assert is_cold_due(given, Event("Stop", "s1", 0, {}), fill, Config(values)) is is_due

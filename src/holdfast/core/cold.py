@@ -6,7 +6,7 @@ whole before it is cut, as in `compose`.
 """
 
 from holdfast.core.compose import Composer
-from holdfast.core.decide import COLD_AFTER
+from holdfast.core.config import DEFAULTS
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.seen import Seen
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.core.compose import Redact, Words
 
+COLD_AFTER = DEFAULTS["cold.after_turns"]
 TASK, STRETCH = "task", "stretch"
 #: How many of each are kept of one piece of work, and how long each may be.
 MOST_FILES, MOST_COMMANDS, MOST_OUTCOMES, MOST_ERRORS = 20, 20, 5, 8

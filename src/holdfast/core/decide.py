@@ -1,5 +1,5 @@
-"""When a checkpoint is due: `due(state, event, rung)`, and when finished work is looked through for what
-has gone cold: `is_cold_due`. Every rule of it is a line here.
+"""When a checkpoint is due: `due`, and when finished work is looked through for what has gone cold:
+`is_cold_due`. Every rule of it is a line here.
 
 From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
 one looks.
@@ -10,17 +10,15 @@ from holdfast.core.jsontext import text
 from holdfast.core.ladder import CHECKPOINT, WARNING, name_of
 from holdfast.core.state import State
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.config import Config
+
 #: Asked for by a person, through a command: an event of our own.
 ASKED = "CheckpointAsked"
 #: Nobody will come any more who pays what an agent owes: an event of ours, too.
 OWED = "CheckpointOwed"
-ACTIVE_MS = 30 * 60_000
-#: Turns without a checkpoint: before the first, and then. It is what a session that ends without a word
-#: can lose.
-FIRST, EVERY = 2, 5
-#: Finished work is cold when more than so many turns have passed since; from this fill on it is looked
-#: for, every so many turns.
-COLD_AFTER, COLD_FROM, COLD_EVERY = 20, 70, 10
+_FIRST, _EVERY = "checkpoints.first_turns", "checkpoints.every_turns"
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
 #: Where the client does not wait for us, or a pause is natural.
 _QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit")
@@ -55,7 +53,7 @@ def saved_rung(state: State) -> int:
     return int(saved.get("rung", 0)) if saved.get("cycle") == state.seen.compacted else 0
 
 
-def due(state: State, event: Event, rung: int) -> str:
+def due(state: State, event: Event, rung: int, config: "Config") -> str:
     """Why a checkpoint is to be taken now, or "". `rung` is the one the window stands on."""
     name = event.name
     if name == ASKED:
@@ -78,25 +76,29 @@ def due(state: State, event: Event, rung: int) -> str:
         return "session ended"
     if name == "StopFailure":
         return "stopped by an error"
-    return _in_between(state, turns, rung, name == "Stop") if name in _QUIET else ""
+    return _in_between(state, turns, rung, name == "Stop", config) if name in _QUIET else ""
 
 
-def _in_between(state: State, turns: int, rung: int, at_rest: bool) -> str:
+def _in_between(state: State, turns: int, rung: int, at_rest: bool, config: "Config") -> str:
     step = CHECKPOINT if rung == WARNING else rung  # a warning is only said
     if step > saved_rung(state):
         return name_of(step)
-    if state.heard.active >= ACTIVE_MS:
-        return "30 minutes of work"
-    if turns >= (FIRST if at_rest or not state.heard.saved else EVERY):
+    minutes = config["checkpoints.active_minutes"]
+    if state.heard.active >= minutes * 60_000:
+        return f"{minutes} minutes of work"
+    # It is what a session that ends without a word can lose.
+    if turns >= config[_FIRST if at_rest or not state.heard.saved else _EVERY]:
         return f"{turns} turns of work"
     return ""
 
 
-def is_cold_due(state: State, event: Event, fill: float) -> bool:
+def is_cold_due(state: State, event: Event, fill: float, config: "Config") -> bool:
     """Not while only the newest part of a long transcript was read: its turns are not numbered yet."""
     turns, looked = state.seen.turns, state.heard.cold
-    if fill < COLD_FROM or turns <= COLD_AFTER or event.name not in _QUIET or state.seen.start:
+    if fill < config["cold.from_percent"] or event.name not in _QUIET or state.seen.start:
+        return False
+    if turns <= config["cold.after_turns"]:
         return False
     if not looked or looked[1] != state.seen.rereads:  # the session went back: what was made may be untrue
         return True
-    return not 0 <= turns - looked[0] < COLD_EVERY
+    return not 0 <= turns - looked[0] < config["cold.every_turns"]

@@ -264,7 +264,7 @@ class _Player:
         guard.note(state, reading, now)
         # A tool's own hook comes before that of its batch, and is where work is saved.
         event = Event("PostToolUse" if name == "PostToolBatch" else name, state.session, 0, {})
-        saved = decide.due(state, event, now.rung)
+        saved = decide.due(state, event, now.rung, self.config)
         event.name = name
         told = guard.due(state, event, reading, now, self.config)
         if saved:
