@@ -69,6 +69,7 @@ class _Look:
         self.transcript = transcript
         self.is_rewound = is_rewound
         self.done = done
+        self.after = app.config["cold.after_turns"]
         self.at, self.stop = now(), elapsed() + _MOST_S
         self.written = 0
         self.is_more = False
@@ -78,7 +79,7 @@ class _Look:
         self.project = Ground(state.heard.project, state.heard.cwd, state.agent).project
         if self.is_rewound:
             self._drop_abandoned()
-        works = [work for work in cold.finished(state) if cold.is_cold(state.seen, work)]
+        works = [work for work in cold.finished(state) if cold.is_cold(state.seen, work, self.after)]
         works = [work for work in works if work.kind == cold.TASK or work.offset >= self.done]
         works = [work for work in works if not work.task or not self._is_known(work.task)]
         if works:
@@ -166,7 +167,9 @@ class _Look:
         words = Words(self.transcript)
         try:
             plain = self._plain(words)
-            return [cold.comparable(plain.spoken(place)) for place in cold.recent(self.state.seen)]
+            return [
+                cold.comparable(plain.spoken(place)) for place in cold.recent(self.state.seen, self.after)
+            ]
         finally:
             words.close()
 

@@ -5,11 +5,12 @@ import pytest
 from composed import PROJECT, edited, ran, words_of
 from holdfast.core import cold
 from holdfast.core.cold import STRETCH, TASK, Summary, Work, comparable, is_named, is_outcome, sentences
-from holdfast.core.decide import COLD_AFTER
+from holdfast.core.config import DEFAULTS
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
 from session import Script, folded, text, use
 
+COLD_AFTER = DEFAULTS["cold.after_turns"]
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
@@ -38,7 +39,7 @@ def update(script: Script, name: str, status: str) -> None:
 
 def cold_works(script: Script) -> list[Work]:
     state = state_of(script)
-    return [work for work in cold.finished(state) if cold.is_cold(state.seen, work)]
+    return [work for work in cold.finished(state) if cold.is_cold(state.seen, work, COLD_AFTER)]
 
 
 def summary_of(script: Script, number: int = 0, redact=None, files=None) -> dict:
@@ -231,7 +232,7 @@ def test_what_was_said_lately_is_of_the_last_twenty_turns():
     script.prompt("new prompt")
     seen = folded(script.lines)
     read = Summary(State("s1"), seen, words_of(script.bytes()), str, PROJECT)
-    assert [read.spoken(place) for place in cold.recent(seen)] == ["new prompt", *["new"] * 20]
+    assert [read.spoken(place) for place in cold.recent(seen, COLD_AFTER)] == ["new prompt", *["new"] * 20]
 
 
 def test_a_summary_of_the_client_names_nothing():
@@ -244,7 +245,7 @@ def test_a_summary_of_the_client_names_nothing():
         promptSource="system",
     )
     read = Summary(State("s1"), folded(script.lines), words_of(script.bytes()), str, PROJECT)
-    assert all("tide" not in read.spoken(place) for place in cold.recent(folded(script.lines)))
+    assert all("tide" not in read.spoken(place) for place in cold.recent(folded(script.lines), COLD_AFTER))
 
 
 # What is kept of it

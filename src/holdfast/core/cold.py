@@ -6,7 +6,6 @@ whole before it is cut, as in `compose`.
 """
 
 from holdfast.core.compose import Composer
-from holdfast.core.config import DEFAULTS
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.seen import Seen
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from holdfast.core.compose import Redact, Words
 
-COLD_AFTER = DEFAULTS["cold.after_turns"]
 TASK, STRETCH = "task", "stretch"
 #: How many of each are kept of one piece of work, and how long each may be.
 MOST_FILES, MOST_COMMANDS, MOST_OUTCOMES, MOST_ERRORS = 20, 20, 5, 8
@@ -88,14 +86,14 @@ def finished(state: State) -> list[Work]:
     return works
 
 
-def is_cold(seen: Seen, work: Work) -> bool:
+def is_cold(seen: Seen, work: Work, after: int) -> bool:
     """Finished more than so many turns ago."""
-    return len(seen.turned) > COLD_AFTER and seen.turned[-COLD_AFTER - 1] > work.end
+    return len(seen.turned) > after and seen.turned[-after - 1] > work.end
 
 
-def recent(seen: Seen) -> list[list[int]]:
+def recent(seen: Seen, turns: int) -> list[list[int]]:
     """Places of what was said, by the model or to it, in the last turns; newest first."""
-    since = seen.turned[-COLD_AFTER] if len(seen.turned) >= COLD_AFTER else 0
+    since = seen.turned[-turns] if len(seen.turned) >= turns else 0
     places = [row[1:3] for row in seen.prompts if row[3]] + seen.said
     return sorted((place for place in places if place[0] >= since), reverse=True)
 
