@@ -105,7 +105,9 @@ def _taken(
 
     def take(tell: "Tell", leave: "Leave" = dict) -> None:
         digest = sha256_hex(draft.body.encode())
-        checkpoints.take(app.home, draft, lambda entry: tell([entry, entry["sha256"] == digest]), leave)
+        checkpoints.take(
+            app.home, draft, lambda entry: tell([entry, entry["sha256"] == digest]), leave, app.config
+        )
 
     told: list = []
     if app.in_hook:

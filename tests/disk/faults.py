@@ -23,8 +23,9 @@ from typing import Any
 from disk.memory import EFFECTS, FILE, Memory
 from holdfast import clock, saving  # noqa: F401  (saving: everything a hook can load is loaded)
 from holdfast.core import checkpoint
+from holdfast.core.config import DEFAULTS
 from holdfast.core.jsontext import UNREADABLE, load
-from holdfast.disk import checkpoints, index, marks, retention
+from holdfast.disk import checkpoints, index, marks
 from holdfast.disk.checkpoints import Draft
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import Home
@@ -36,6 +37,7 @@ Protocol = Callable[[Home, Draft, Ack], None]
 #: A moment at which all made checkpoints are young.
 NOW = 1_770_000_000_000
 DAY = 24 * 3600 * 1000
+KEPT_DAYS = DEFAULTS["checkpoints.keep_days"]
 
 
 class Faults:
@@ -240,7 +242,7 @@ class Expected:
         draft = self.acked[uid]
         lineage = draft.fields["lineage"]
         newer = any(other > uid and entry["lineage"] == lineage for other, entry in listed.items())
-        return newer and draft.at < self.now - retention.KEPT_MS and uid not in self.pinned
+        return newer and draft.at < self.now - KEPT_DAYS * DAY and uid not in self.pinned
 
 
 # Protocols: ours, and some that are wrong

@@ -14,6 +14,7 @@ from crash import CHAIN, SCENARIOS, Existing, Ground, Scenario, kills, repair
 from disk.faults import (
     CONTROLS,
     DAY,
+    KEPT_DAYS,
     NOW,
     Expected,
     Faults,
@@ -212,7 +213,7 @@ def _prune(ground: Ground) -> None:
     for _ in range(2):
         ground.saved(ground.draft())
     with checkpoints.in_project(ground.project) as folder:
-        assert retention.prune_folder(ground.home, folder, ground.expected.now, most=99)
+        assert retention.prune_folder(ground.home, folder, ground.expected.now, most=99, days=KEPT_DAYS)
 
 
 def _meanwhile(monkeypatch, act: Callable[[], object]) -> None:

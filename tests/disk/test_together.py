@@ -208,7 +208,7 @@ def test_a_large_folder_is_listed_more_seldom_and_more_of_it_looked_at(
     looked: list[tuple[int, int]] = []
     real = retention.prune_folder
     monkeypatch.setattr(
-        retention, "prune_folder", lambda *args: (looked.append((args[3], args[4])), real(*args))[1]
+        retention, "prune_folder", lambda *args: (looked.append((args[3], args[5])), real(*args))[1]
     )
     monkeypatch.setattr(checkpoints, "_PRUNED_EVERY", 2)
     for large, expected in ((False, [(64, 0), (64, 1), (64, 2)]), (True, [(192, 1)])):

@@ -12,6 +12,7 @@ from _thread import get_native_id
 
 from holdfast.clock import new_id, now, rfc3339
 from holdfast.core import checkpoint
+from holdfast.core.config import STANDARD, Config
 from holdfast.core.digest import sha256_hex
 from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import files, index, trail
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SUFFIX = ".md"
 COUNTER = ".checkpoint_iteration"
 LATEST = "latest.md"
+_IGNORE = ".gitignore"
+_HIDDEN, _SHARED = b"*\n", b".*\n!.gitignore\nlatest.md\n*.damaged-*\n"
 _PLACE = ((".claude", 0o755), ("checkpoints", 0o700))
 _MOST_NAMES = 2000
 _LARGEST_HEAD = 1 << 16
@@ -54,7 +57,11 @@ class Draft:
 
 
 def take(
-    home: Home, draft: Draft, tell: "Callable[[dict], object]" = dict, leave: "Callable[[], object]" = dict
+    home: Home,
+    draft: Draft,
+    tell: "Callable[[dict], object]" = dict,
+    leave: "Callable[[], object]" = dict,
+    config: Config = STANDARD,
 ) -> dict:
     """Write it, durably, and say so in the index. `tell` is given its entry the moment it is taken; `leave`
     is called when only tidying up is left, for which nobody has to wait."""
@@ -68,20 +75,20 @@ def take(
     except (OSError, ValueError):  # read-only, vanished, no path, or a link where our folder should be
         kept, folder = "home", at_home(home, draft.project)
     try:
-        stem, data = _publish(folder, draft, key)
+        stem, data = _publish(folder, draft, key, config["checkpoints.share"])
     except OSError:
         folder.close()
         if kept == "home":
             raise
         kept, folder = "home", at_home(home, draft.project)  # full, or failing
-        stem, data = _publish(folder, draft, key)
+        stem, data = _publish(folder, draft, key, is_shared=False)
     with folder:
         entry = index.entry(checkpoint.parse(data, stem).fields, f"{folder.path}/{stem}{SUFFIX}", kept)
         index.add(home, entry)
         tell(entry)
         _afterwards(home, folder, entry, key)
         leave()
-        _tidied(home, folder, entry["iteration"], draft.at)
+        _tidied(home, folder, entry["iteration"], draft.at, config["checkpoints.keep_days"])
     return entry
 
 
@@ -95,7 +102,7 @@ def _afterwards(home: Home, folder: Folder, entry: dict, key: bytes) -> None:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 
 
-def _tidied(home: Home, folder: Folder, iteration: int, at: int) -> None:
+def _tidied(home: Home, folder: Folder, iteration: int, at: int, days: int) -> None:
     """Now and then what is old goes. The whole folder is listed for it: the larger it is, the more seldom,
     and the more is looked at then."""
     times = 1 + posix.fstat(folder.fd).st_size // _LISTED
@@ -105,7 +112,7 @@ def _tidied(home: Home, folder: Folder, iteration: int, at: int) -> None:
     from holdfast.disk import retention
 
     try:
-        retention.prune_folder(home, folder, at, _LOOKED_AT * times, turn)
+        retention.prune_folder(home, folder, at, _LOOKED_AT * times, days, turn)
     except (OSError, BadInput) as problem:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 
@@ -130,9 +137,9 @@ def at_home(home: Home, project: str) -> Folder:
     return Folder.make(home.checkpoints, ("kept", 0o700), (key, 0o700))
 
 
-def _publish(folder: Folder, draft: Draft, key: bytes) -> tuple[str, bytes]:
+def _publish(folder: Folder, draft: Draft, key: bytes, is_shared: bool) -> tuple[str, bytes]:
     """(name without suffix, bytes) of the file, which is durable when this returns."""
-    _ignore(folder)
+    _ignore(folder, is_shared)
     base = stem_at(draft.at)
     iteration = 0
     for number in range(1, _MOST_NAMES):
@@ -273,19 +280,34 @@ def _counted(folder: Folder) -> int:
     return highest
 
 
-def _ignore(folder: Folder) -> None:
-    """Nothing of ours shows in `git status`."""
-    if folder.has(".gitignore"):
+def _ignore(folder: Folder, is_shared: bool) -> None:
+    """Nothing of ours shows in `git status` but, where they are shared, the checkpoints themselves. What
+    somebody else says there stays."""
+    wanted = _SHARED if is_shared else _HIDDEN
+    there = _ignored(folder)
+    if there not in (None, _SHARED, _HIDDEN) or there == wanted:
         return
     files.sync_above(folder.path, 4)  # once: who finds it knows that the folder's own name is safe
     temporary = f".{new_id(now())}{TEMPORARY}"
     try:
-        folder.create(temporary, b"*\n")
-        folder.publish(temporary, ".gitignore")
+        folder.create(temporary, wanted)
+        if there:
+            folder.rename(temporary, _IGNORE)
+        else:
+            folder.publish(temporary, _IGNORE)
     except FileExistsError:
         pass  # another was quicker
     finally:
         folder.remove(temporary)
+
+
+def _ignored(folder: Folder) -> bytes | None:
+    if not folder.has(_IGNORE):
+        return None
+    try:
+        return folder.begin(_IGNORE, 2 * len(_SHARED))
+    except OSError:  # a link, or not to be read: not ours
+        return b""
 
 
 def latest(folder: Folder) -> str:

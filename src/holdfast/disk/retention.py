@@ -1,4 +1,4 @@
-"""How long checkpoints are kept: a week; those that are pinned, and each lineage's newest, for good.
+"""How long checkpoints are kept: some days; those that are pinned, and each lineage's newest, for good.
 
 Only what this user's holdfast has written is ever removed. The index is told first: a checkpoint that is
 reported exists, one that exists may for a moment not be reported.
@@ -11,16 +11,16 @@ from holdfast.disk.folder import TEMPORARY, Folder
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
 
-KEPT_MS = 7 * 24 * 3600 * 1000
+_DAY_MS = 24 * 3600 * 1000
 _UNFINISHED_MS = 3600 * 1000
 
 
-def prune_folder(home: Home, folder: Folder, now: int, most: int, turn: int = 0) -> list[str]:
-    """Remove what may go; the names. At most so many are looked at, others the next `turn`: a cloned
-    repository may bring thousands that are not ours."""
-    names = folder.names()
+def prune_folder(home: Home, folder: Folder, now: int, most: int, days: int, turn: int = 0) -> list[str]:
+    """Remove what is older than so many days and may go; the names. At most so many are looked at, others
+    the next `turn`: a cloned repository may bring thousands that are not ours."""
+    names, before = folder.names(), now - days * _DAY_MS
     tidy(folder, names, now)
-    old = checkpoints.stems_of(names, checkpoints.stem_at(now - KEPT_MS))
+    old = checkpoints.stems_of(names, checkpoints.stem_at(before))
     if not old or marks.damaged(home):
         return []
     pinned, key = marks.pinned(home), checkpoints.seal_key(home)
@@ -32,7 +32,7 @@ def prune_folder(home: Home, folder: Folder, now: int, most: int, turn: int = 0)
             fields = checkpoint.parse(data, stem).fields
         except (OSError, BadInput, Damaged):
             continue
-        if id_time(fields["uid"]) > now - KEPT_MS:
+        if id_time(fields["uid"]) > before:
             continue  # taken while the clock was wrong: a uid is never older than the one before it
         if fields["uid"] in pinned or not checkpoint.is_sealed(data, key) or _is_newest(home, fields):
             continue

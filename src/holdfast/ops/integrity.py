@@ -82,11 +82,11 @@ def _repair(app: Holdfast) -> Repaired:
 
 
 def prune(app: Holdfast) -> Pruned:
-    """Remove checkpoints older than a week, except pinned ones and the newest of each lineage."""
-    removed = []
+    """Remove checkpoints older than `checkpoints.keep_days`, but no pinned one and no lineage's newest."""
+    removed, days = [], app.config["checkpoints.keep_days"]
     for path in folders(app):
         with checkpoints.open_folder(path) as folder:
-            found = retention.prune_folder(app.home, folder, now(), most=1 << 30)
+            found = retention.prune_folder(app.home, folder, now(), 1 << 30, days)
             removed += [f"{path}/{stem}{checkpoints.SUFFIX}" for stem in found]
     return Pruned(removed)
 
