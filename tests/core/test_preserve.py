@@ -6,12 +6,14 @@ from hypothesis import strategies as st
 
 from composed import PROJECT, edited, ran
 from gathering import facts_of
-from holdfast.core.preserve import ROOM, block
+from holdfast.core.config import DEFAULTS, STANDARD, Config
+from holdfast.core.preserve import block
 from holdfast.core.worth import weighed
 from session import Script, text
 from taken import assert_visible
 
 MARK = "0123456789abcdef"
+ROOM = DEFAULTS["preservation.characters"]
 RULES = 8
 SECTIONS = {
     "ACTIVE / IN-PROGRESS TASKS:": 10,
@@ -51,10 +53,9 @@ DIFF = [f" src/module_{number}.py | 12 ++++++------" for number in range(40)]
 COLD = [f"summary{number}: " + "what was done " * 15 for number in range(8)]
 
 
-def made(facts=FACTS, tasks=TASKS, errors=ERRORS, diff=DIFF, summaries=COLD, room=ROOM):
-    return block(
-        facts, weighed(facts), tasks, list(errors), list(diff), list(summaries), "auto", MARK, room
-    )
+def made(facts=FACTS, tasks=TASKS, errors=ERRORS, diff=DIFF, summaries=COLD, config=STANDARD, room=0):
+    given = list(errors), list(diff), list(summaries)
+    return block(facts, weighed(facts), tasks, *given, "auto", MARK, config, room)
 
 
 def section(text, title):
@@ -86,6 +87,16 @@ def test_each_section_has_its_cap():
         assert len(section(text, title)) == most, title
     assert len(section(text, "GIT DIFF STAT:")) == len(DIFF)
     assert "holdfast; trigger: auto" in text.split("\n")[0]
+
+
+def test_caps_and_length_follow_the_configuration():
+    caps = {"tasks": 3, "files": 4, "test_commands": 1, "decisions": 2, "errors": 6, "characters": 10_000}
+    text = made(
+        diff=[], summaries=[], config=Config({f"preservation.{name}": cap for name, cap in caps.items()})
+    )
+    for title, most in zip(SECTIONS, (3, 12, 4, 1, 2, 6), strict=True):
+        assert len(section(text, title)) == most, title
+    assert len(made(config=Config({"preservation.characters": 9000}))) > ROOM
 
 
 def test_the_task_at_hand_is_among_them_and_finished_ones_are_not():
@@ -123,9 +134,9 @@ def test_of_errors_the_oldest_give_way_first():
 
 
 def test_an_empty_session_has_nothing_to_keep():
-    assert block(facts_of(Script()), [], [], [], [], [], "manual", MARK) == ""
+    assert block(facts_of(Script()), [], [], [], [], [], "manual", MARK, STANDARD) == ""
     done = [("completed", "all of it")]
-    assert block(facts_of(Script()), [], done, [], [], [], "manual", MARK) == ""
+    assert block(facts_of(Script()), [], done, [], [], [], "manual", MARK, STANDARD) == ""
 
 
 def test_values_stand_in_the_fence_and_our_words_around_it():

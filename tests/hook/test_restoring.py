@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.core import checkpoint
-from holdfast.restoring import CEILING
+from holdfast.core.config import DEFAULTS
 from hooks import copy_package, edit, lines, notes
 from taken import documents, entries, newest, saved, verified
 from told import DEAD_END, DECIDED, RULE, Work, day, git, repository
+
+CEILING = DEFAULTS["brief.session_tokens"]
 
 
 @pytest.fixture

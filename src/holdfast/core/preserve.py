@@ -10,8 +10,11 @@ from holdfast.core.plain import excerpt, one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.core.worth import Item
 
-ROOM = 6000
-_TASKS, _FILES, _TESTS, _DECISIONS, _ERRORS, _INSTRUCTIONS = 10, 20, 5, 15, 8, 12
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.config import Config
+
+_INSTRUCTIONS = 12
 _LONGEST_TASK = 120
 _DONE = ("completed", "deleted")
 _BESIDE = 5  # what a line takes beside its text
@@ -49,15 +52,18 @@ def block(
     summaries: list[str],
     trigger: str,
     mark: str,
-    room: int = ROOM,
+    config: "Config",
+    room: int = 0,
 ) -> str:
+    """`room` in characters; 0: what the configuration says."""
+    room = room or config["preservation.characters"]
     parts = {
-        "tasks": _active(tasks),
+        "tasks": _active(tasks, config["preservation.tasks"]),
         "instructions": _best(items, (USER,), (INSTRUCTION,), _INSTRUCTIONS),
-        "files": _modified(facts),
-        "tests": _tests(facts),
-        "decisions": _best(items, (), (DECISION, DEAD_END), _DECISIONS),
-        "errors": errors[-_ERRORS:],
+        "files": _modified(facts, config["preservation.files"]),
+        "tests": _tests(facts, config["preservation.test_commands"]),
+        "decisions": _best(items, (), (DECISION, DEAD_END), config["preservation.decisions"]),
+        "errors": errors[-config["preservation.errors"] :],
         "diff": diff,
         "summaries": summaries,
     }
@@ -90,12 +96,12 @@ def _fenced_list(mark: str, lines: list[str]) -> str:
     return text.replace("\n• ", "\n  • ")
 
 
-def _active(tasks: list[tuple[str, str]]) -> list[str]:
+def _active(tasks: list[tuple[str, str]], most: int) -> list[str]:
     """They never give way, so each is short."""
     waiting = sorted(
         (task for task in tasks if task[0] not in _DONE), key=lambda task: task[0] != "in_progress"
     )
-    return [f"{excerpt(said, _LONGEST_TASK)} ({status})" for status, said in waiting[:_TASKS]]
+    return [f"{excerpt(said, _LONGEST_TASK)} ({status})" for status, said in waiting[:most]]
 
 
 def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[str]:
@@ -112,16 +118,16 @@ def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[st
     return list(distinct)
 
 
-def _modified(facts: Facts) -> list[str]:
+def _modified(facts: Facts, most: int) -> list[str]:
     edited = [path for path, row in facts.touched.files.items() if row[1]]
     inside = facts.cwd + "/" if facts.cwd else ""
-    return [path.removeprefix(inside) for path in edited[: -_FILES - 1 : -1]]
+    return [path.removeprefix(inside) for path in edited[: -most - 1 : -1]]
 
 
-def _tests(facts: Facts) -> list[str]:
+def _tests(facts: Facts, most: int) -> list[str]:
     found: dict[str, str] = {}
     for command in facts.touched.repeated(facts.turns):
         if is_check(command):
             ended = "failed" if facts.touched.commands[command][2] else "passed"
             found.setdefault(bare(command)[:160], ended)
-    return [f"{command} (last run {ended})" for command, ended in list(found.items())[:_TESTS]]
+    return [f"{command} (last run {ended})" for command, ended in list(found.items())[:most]]

@@ -90,7 +90,7 @@ def facts(
 
 
 def preserve(
-    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int = 1714
+    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int | None = None
 ) -> Text:
     """What the client's summariser would be asked to keep if the session were compacted now.
 
@@ -101,19 +101,20 @@ def preserve(
     session
         Look into the session with this id. Without either: the newest session.
     tokens
-        How long it may be (characters / 3.5). Instructions, tasks and rules are in it whatever it takes.
+        How long it may be (characters / 3.5); else `preservation.characters`. Instructions, tasks and rules
+        are in it whatever it takes.
     """
-    room = _characters(tokens)
+    room = 0 if tokens is None else _characters(tokens)
     made = _made(app, transcript, session)
     tasks, errors = made.tasks, made.errors
     text = preserves.block(
-        made.facts, made.weighed, tasks, errors, [], made.cold(), "looked at", "looked-at", room
+        made.facts, made.weighed, tasks, errors, [], made.cold(), "looked at", "looked-at", app.config, room
     )
     return Text(text, _tokens(text), made.state.session)
 
 
 def brief(
-    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int = 1500
+    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int | None = None
 ) -> Text:
     """What the session would be told after a compaction: what a summary loses, most valuable first.
 
@@ -124,8 +125,9 @@ def brief(
     session
         Look into the session with this id. Without either: the newest session.
     tokens
-        How long it may be (characters / 3.5).
+        How long it may be (characters / 3.5); else `brief.tokens`.
     """
+    tokens = app.config["brief.tokens"] if tokens is None else tokens
     _characters(tokens)
     made = _made(app, transcript, session)
     text = "\n".join(briefs.lines(made.facts, made.weighed, tokens, made.tasks, made.errors))
