@@ -31,6 +31,7 @@ class Contender(NamedTuple):
     argv: list[str]
     stdin: bytes = b""
     prepare: Callable[[], None] = lambda: None
+    environ: dict[str, str] = {}  # noqa: RUF012  beside what all of them have
 
 
 def run(argv: list[str], stdin: bytes, environ: dict[str, str]) -> Cost:
@@ -58,7 +59,7 @@ def rounds(contenders: list[Contender], times: int, environ: dict[str, str]) -> 
     for done in range(times + 2):
         for contender in random.sample(contenders, len(contenders)):
             contender.prepare()
-            cost = run(contender.argv, contender.stdin, environ)
+            cost = run(contender.argv, contender.stdin, environ | contender.environ)
             if done >= 2:  # the first two warm the caches
                 costs[contender.name].append(cost)
         progress(f"round {min(done, times)} of {times}")

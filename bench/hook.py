@@ -1,7 +1,8 @@
 """What a hook and the statusline cost, against starting the interpreter: python bench/hook.py
 
 Before every call the transcript grows by one turn, as in a session. It is read, folded, measured and
-the state saved, under its lock. Ratios are to `python -I -S -c pass` of the same run.
+the state saved, under its lock. Once more with a config.yaml. Ratios are to `python -I -S -c pass` of the
+same run.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 import made
-from harness import LAUNCH, PYTHON, Contender, median, rounds, table
+from harness import LAUNCH, PYTHON, Contender, median, rounds, run, table
 
 
 def main() -> None:
@@ -40,6 +42,7 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
         line = writer.statusline()
         argv = [*first.argv, "statusline"]
         contenders.append(Contender(f"statusline, {mb:g} MB transcript", argv, line, writer.turn))
+    contenders.append(configured(folder, python, sizes[0]))
     costs = rounds(contenders, times, environ)
     bare = median(costs[contenders[0].name])
     smallest = median(costs[contenders[1].name])
@@ -61,10 +64,24 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
     return table(head, rows)
 
 
+def configured(folder: Path, python: str, mb: float) -> Contender:
+    """The same with a config.yaml, compiled, in a home of its own."""
+    home = folder / "configured"
+    home.mkdir()
+    environ = {"HOLDFAST_HOME": str(home), "HOME": str(folder)}
+    (home / "config.yaml").write_text("ladder:\n  warning: 75\nbrief: {tokens: 1000}\n")
+    run([sys.executable, "-m", "holdfast", "config", "compile"], b"", environ)
+    path = folder / "configured.jsonl"
+    writer = made.Session(path, session="s-configured")
+    writer.grow_to(int(mb * 1e6))
+    hook = Contender("", [python, "-I", "-S", str(LAUNCH)], writer.post_tool_use())
+    read_all(environ, hook, home / "sessions" / "s-configured" / "state.json", path)
+    name = f"PostToolUse, {mb:g} MB transcript, config.yaml"
+    return Contender(name, hook.argv, hook.stdin, writer.turn, environ)
+
+
 def read_all(environ: dict[str, str], hook: Contender, state: Path, path: Path) -> None:
     """First contact reads a large file in portions; the steady state is what is measured here."""
-    from harness import run
-
     while True:
         run(hook.argv, hook.stdin, environ)
         saved = json.loads(state.read_bytes())
