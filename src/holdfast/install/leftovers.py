@@ -16,11 +16,11 @@ from holdfast.install.settings import found
 #: removed: HOLDFAST_HOME may point to a folder that is not ours alone.
 _OURS = frozenset(
     "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
-    "environments events.jsonl events.jsonl.1 "
+    "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
     "memory.db-wal seal.key seal.key.tmp seal.lock sessions".split()
 )
-_SET_ASIDE = ("config.json.damaged-", "seal.key.damaged-")
+_SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-")
 
 
 def verify(app: Holdfast) -> list[str]:
