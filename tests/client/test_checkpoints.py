@@ -22,12 +22,13 @@ from client.client import PYTHON, Machine, Run, wired
 from client.saved import Checkpoint, Saved
 from client.scenario import NAMES, Played, commit, git, play
 from holdfast.app import Holdfast
-from holdfast.core.decide import EVERY
+from holdfast.core.config import DEFAULTS
 from holdfast.install.operations import install
 from holdfast.install.settings import Launcher
 from holdfast.install.settings import wired as installed
 from hooks import PACKAGE, check_said, command, copy_package, edit, notes
 
+EVERY = DEFAULTS["checkpoints.every_turns"]
 PLUGIN = PACKAGE.parent.parent / "plugin"
 INSTALLED = installed({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False)
 #: What the client estimates for a short tool result, and holdfast.

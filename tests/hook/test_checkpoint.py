@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from holdfast.core.decide import EVERY, FIRST
+from holdfast.core.config import DEFAULTS
 from holdfast.core.ladder import LEVELS
 from hooks import (
     SAFETY_S,
@@ -41,6 +41,7 @@ def session(home, project, tmp_path):
     return Session(home, project, tmp_path / "projects" / "s1.jsonl")
 
 
+FIRST, EVERY = DEFAULTS["checkpoints.first_turns"], DEFAULTS["checkpoints.every_turns"]
 TOO_LONG = {"error": "invalid_request", "last_assistant_message": "Prompt is too long"}
 
 #: Turns since the last checkpoint, the hook, and why it takes one ("": it does not).
