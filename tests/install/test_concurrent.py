@@ -153,7 +153,7 @@ def crowd(machine: Machine) -> tuple[set[str], set[str]]:
 
 def test_64_installs_and_uninstalls_lose_no_key_of_the_client(machine: Machine) -> None:
     written, left = crowd(machine)
-    assert len(written) > 5  # it did write meanwhile
+    assert len(written) > 2  # it did write meanwhile
     assert written <= left
     uninstall(machine.app, verify=True)
     data = json.loads(machine.settings.read_bytes())
