@@ -1,5 +1,6 @@
 """What every tool call pays for: the modules a hook loads, and that any Python we support loads them."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -132,6 +133,24 @@ def test_each_bundled_module_needs_only_those_before_it(session, home, tmp_path)
     edit(package / "launch.py", 'sys.path.append(package[: -len("/holdfast")])', "pass")
     run_silently(session, home, package=package)
     assert state(home)["heard"]["calls"] == 2
+
+
+def needed(stem: str) -> set[str]:
+    """The modules of ours that one names at its top level, as stems."""
+    found = set()
+    for node in ast.parse((PACKAGE / f"{stem}.py").read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "holdfast":
+            place = PACKAGE.parent.joinpath(*node.module.split("."))
+            named = [place / alias.name for alias in node.names] if place.is_dir() else [place]
+            found |= {str(path.relative_to(PACKAGE)) for path in named if path.with_suffix(".py").exists()}
+    return found
+
+
+def test_no_module_of_a_bundle_has_to_be_looked_for():
+    """One that comes too late is loaded from its own file first, which costs more than all the others."""
+    order = [*bundle.HOT, *bundle.LATER]
+    late = [(stem, one) for at, stem in enumerate(order) for one in needed(stem) - {*order[:at]}]
+    assert late == []
 
 
 def pythons() -> list[str]:

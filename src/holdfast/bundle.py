@@ -22,8 +22,8 @@ HOT = (
 
 #: What a checkpoint, a block and a brief need besides: in a file of its own, loaded only then.
 LATER = (
-    "apart core/plain core/judge core/keyed core/families core/marked core/shaped core/digest core/redact "
-    "core/compose core/spoken core/cues core/fence core/touched core/units core/facts core/worth "
+    "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
+    "core/redact core/spoken core/compose core/cues core/touched core/units core/facts core/worth "
     "core/checkpoint disk/index disk/folder disk/checkpoints disk/client disk/gathered disk/worktree "
     "disk/words material core/brief restoring saving"
 ).split()
@@ -40,7 +40,7 @@ def later() -> None:
     package = __file__[: -len("/bundle.py")]
     try:
         with open(path(package, "later"), "rb") as file:
-            data = file.read()
+            data = memoryview(file.read())
         if source_hash(0, data[8:]) != data[:8]:
             raise OSError
         modules = marshal.loads(data[8:])
