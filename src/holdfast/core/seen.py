@@ -35,7 +35,14 @@ _SAVED = (*_COUNTERS, *_LABELS, *_TABLES, *MOST)
 
 def checksum(data: bytes) -> int:
     """61 bits that change with every change of `data`. No import, and no match for an attacker."""
-    return int.from_bytes(data + b"\1", "little") % _PRIME
+    number = int.from_bytes(data + b"\1", "little")
+    half = number.bit_length() // 122 * 61
+    while (
+        half > 610
+    ):  # 2**61 leaves 1, so its halves may be added: dividing all of it takes four times as long
+        number = (number >> half) + (number & ((1 << half) - 1))
+        half = half // 122 * 61
+    return number % _PRIME
 
 
 def fingerprint(text: str) -> int:
