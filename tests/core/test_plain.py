@@ -38,6 +38,12 @@ def test_every_other_character_stays_but_blanks_become_spaces():
     assert lost <= {*without_a_shape, *map(chr, range(0xFE00, 0xFE10))}
 
 
+def test_each_character_is_treated_alike_alone_and_among_control_characters():
+    """What looks harmless takes a short way; nothing may slip through on it."""
+    for letter in filter(str.isprintable, ALL):
+        assert one_line(f"a{letter}b") == one_line(f"a{letter}b\0"), hex(ord(letter))
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -44,6 +44,8 @@ _INVISIBLE = {
 }
 _PLANE_14 = range(0xE0000, 0xE1000)
 _SURROGATES = range(0xD800, 0xE000)
+#: Of all these, what `isprintable` lets through: fillers and variation selectors.
+_PRINTABLE = frozenset(filter(str.isprintable, map(chr, (*_INVISIBLE, *range(0xE0100, 0xE01F0)))))
 
 
 #: What a shell takes as it is.
@@ -52,9 +54,10 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 def one_line(words: str) -> str:
     """All of it on one line, without what cannot be seen."""
-    words = words.translate(_INVISIBLE)
-    if not words.isascii() and max(words) >= "\ud800":
-        words = "".join(_seen(letter) for letter in words)
+    if not (words.isprintable() and (words.isascii() or _PRINTABLE.isdisjoint(words))):
+        words = words.translate(_INVISIBLE)
+        if not words.isascii() and max(words) >= "\ud800":
+            words = "".join(_seen(letter) for letter in words)
     return " ".join(words.split())
 
 
