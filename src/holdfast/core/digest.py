@@ -2,17 +2,15 @@
 as half the interpreter's start. Where they are missing `hashlib` gives the same, and a test holds
 them against each other."""
 
+import sys
+
 try:
-    from _sha2 import sha256  # type: ignore[import-not-found]
-except ImportError:
-    try:
+    if sys.version_info >= (3, 12):  # looking for what is not there costs more than loading what is
+        from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
+    else:
         from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        from hashlib import sha256
-try:
-    from _blake2 import blake2b
 except ImportError:
-    from hashlib import blake2b
+    from hashlib import sha256
 
 
 def sha256_hex(data: bytes) -> str:
@@ -21,6 +19,10 @@ def sha256_hex(data: bytes) -> str:
 
 def seal(data: bytes, key: bytes, size: int = 16) -> str:
     """What only the holder of `key` can write under `data`: so many bytes."""
+    try:
+        from _blake2 import blake2b  # not for every brief
+    except ImportError:
+        from hashlib import blake2b
     return str(blake2b(data, key=key[:64], digest_size=size).hexdigest())
 
 
