@@ -32,11 +32,11 @@ def lines(
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
     head, room = _fitting(head, room)
     picked = chosen(together(items, known_items(facts, errors)), room, "\n".join(head))
-    while (
-        picked and sum(len(said(item)) + 1 for item in picked) > room + 1
-    ):  # what marks the person's words counts
-        picked.pop()
-    return head + [said(item) for item in sorted(picked, key=lambda item: item.order)]
+    words = {item.order: said(item) for item in picked}
+    over = sum(len(line) + 1 for line in words.values()) - room - 1  # what marks the person's words counts
+    while over > 0 and words:
+        over -= len(words.popitem()[1]) + 1
+    return head + [words[order] for order in sorted(words)]
 
 
 def _fitting(head: list[str], room: int) -> tuple[list[str], int]:
