@@ -81,6 +81,7 @@ class Material:
             before = known.offset
             self._facts = self._gather(known, *self._limits)
             if self._facts is not known or self._facts.offset != before:
+                self._facts.worths = [item.worth for item in self.weighed]  # a brief need not weigh again
                 gathered.save(self.app.home, self.state, self._facts)
         return self._facts
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gathering import facts_of, said
 from holdfast.core.facts import USER
+from holdfast.core.transcript import Entry
 from holdfast.core.worth import Item, chosen, known, together, weighed
 from session import Script, text, use
 
@@ -24,6 +25,15 @@ def talk(turns=60):
 def test_what_was_said_lately_is_worth_more_than_the_same_long_ago():
     items = [item for item in weighed(facts_of(talk())) if item.kind != USER]
     assert items[-1].worth > items[len(items) // 2].worth > items[0].worth
+
+
+def test_what_was_weighed_is_not_weighed_again_until_another_record_is_taken_in():
+    facts = facts_of(talk())
+    fresh = [item.worth for item in weighed(facts)]
+    facts.worths = [0.5] * len(fresh)
+    assert {item.worth for item in weighed(facts)} == {0.5}
+    facts.take({}, Entry(), str)
+    assert [item.worth for item in weighed(facts)] == fresh
 
 
 def test_what_a_person_typed_fades_less():

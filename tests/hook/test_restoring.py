@@ -9,6 +9,8 @@ import pytest
 
 from holdfast.core import checkpoint
 from holdfast.core.config import DEFAULTS
+from holdfast.core.facts import parse
+from holdfast.core.worth import weighed
 from hooks import copy_package, edit, lines, notes
 from taken import documents, entries, newest, saved, verified
 from told import DEAD_END, DECIDED, RULE, Work, day, git, repository
@@ -91,6 +93,14 @@ def test_after_a_compaction_the_model_is_told_what_a_summary_loses(work, home):
         assert expected in said
     assert "src/poll.py" in str(said)
     assert len("\n".join(said)) <= 1500 * 3.5
+
+
+def test_what_was_weighed_for_a_checkpoint_serves_the_brief(work):
+    work.hook("PreCompact")
+    path = work.folder() / "facts.json"
+    facts = parse(path.read_bytes(), str(path))
+    stored, facts.worths = facts.worths, []
+    assert stored == [item.worth for item in weighed(facts)] != []
 
 
 def test_every_time_something_is_said_it_is_booked(work):

@@ -46,6 +46,7 @@ class Facts:
         self._branch = ""  # as it was given
         self.sayings: list = []  # [kind, offset, turn, prompt, entry]
         self.units: list = []  # [saying, text, form, worth, class, names, topics]
+        self.worths: list = []  # of each unit among the others, once they have been weighed
         self.todos: list = []  # [status, content]
         self.open: dict = {}  # tool call -> [tool, what it was given]
         self.dead: list = []  # what had been abandoned when this was taken in
@@ -54,6 +55,7 @@ class Facts:
     # One record after the other
 
     def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
+        self.worths = []
         if entry.cwd and not self.cwd:
             self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:

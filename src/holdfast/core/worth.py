@@ -87,14 +87,22 @@ def weighed(facts: Facts) -> list[Item]:
     """Every unit with its worth as things stand now, oldest first."""
     sayings = {saying[5]: saying for saying in facts.sayings}
     rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
+    worths = facts.worths or _worths(facts, rows)
+    return [
+        Item(row[1], saying[0], saying[2], row[4], saying[4], worths[order], named, about, order)
+        for order, (saying, row, named, about) in enumerate(rows)
+    ]
+
+
+def _worths(facts: Facts, rows: list) -> list[float]:
     shared, apt, alive = _known_of(facts, rows)
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
     lengths: dict[int, int] = {}
     for row in facts.units:
         lengths[row[0]] = lengths.get(row[0], 0) + 1
     found = []
-    for order, (saying, row, named, about) in enumerate(rows):
-        kind, _, turn, prompt, entry, number = saying
+    for saying, row, named, about in rows:
+        kind, _, turn, prompt, _, number = saying
         every = named + about
         log = row[3] + _KINDS[kind] + sum(map(apt, every)) / (len(every) or 1)
         if named:
@@ -108,7 +116,7 @@ def weighed(facts: Facts) -> list[Item]:
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
-        found.append(Item(row[1], kind, turn, row[4], entry, worth, named, about, order))
+        found.append(worth)
     return found
 
 
