@@ -22,8 +22,7 @@ from holdfast.material import Material
 
 _FILE, _VERSION = "/receipts.jsonl", 1
 _LARGEST_BRIEF, _LARGEST_FILE = 1 << 16, 16 << 20
-#: Classes of what is worth being said again; the rest stands in the checkpoint.
-_AGAIN = ("instruction", "decision", "issue", "goal", "next")
+_MOST_AGAIN = 24
 #: Line ends of a fence with nothing in it.
 _EMPTY = 2
 _SAYS = (
@@ -45,12 +44,9 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
             app.home, "degraded.receipt", session=state.session, agent=state.agent, what=str(problem)[:300]
         )
         return
-    redact = material.redactor.text
-    typed = _typed(material.facts)
-    made = receipt.score(kept.sections, redact(summary), typed)
-    said = _said(app, state)
-    still = receipt.score(kept.sections, f"{redact(summary)}\n{said}", typed)["lost_items"]
-    again = [line for first in _AGAIN for cls, line in still if cls == first]
+    verdict = receipt.Verdict(kept.sections, material.redactor.text(summary), typed(material.facts))
+    made, said = verdict.receipt(), _said(app, state)
+    again = verdict.lost_for_good(said)[:_MOST_AGAIN]
     line = {
         "v": _VERSION,
         "at": rfc3339(event.at),
@@ -59,7 +55,7 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
         "checkpoint": saved.get("id", ""),
         "brief_tokens": int(len(said) / PER_TOKEN),
         **made,
-        "again": again[:24],
+        "again": again,
     }
     path = app.home.session(state.session, state.agent) + _FILE
     files.append_line(path, dump(line).encode())
@@ -70,7 +66,8 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
     trail.note(app.home, "restore.receipt", **whose, **figures)
 
 
-def _typed(facts: Facts) -> list[str]:
+def typed(facts: Facts) -> list[str]:
+    """All a person said."""
     theirs = {saying[5] for saying in facts.sayings if saying[0] in (USER, ANSWER)}
     return [row[1] for row in facts.units if row[0] in theirs]
 

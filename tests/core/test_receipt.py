@@ -360,6 +360,22 @@ def test_the_receipt_counts_by_class_and_lists_what_was_lost_in_order() -> None:
     assert made["unjudged"] == 0
 
 
+def test_what_is_lost_for_good_stands_neither_in_the_summary_nor_in_what_was_said_besides() -> None:
+    sections = {
+        "Goal": [f"Draw the tide table of harbour{number}" + WHERE for number in range(60)],
+        "What Changed": ["[chart.py:4] - `drawn = bokeh.figure()` (+1 −0)" + WHERE],
+        "Key Decisions": [
+            f"Use {name} for the charts" + WHERE for name in ("matplotlib", "bokeh", "plotly")
+        ],
+        "Standing Instructions": ["Never touch the foghorn at night" + WHERE],
+    }
+    verdict = receipt.Verdict(sections, AROUND.format("Use matplotlib for the charts."), TYPED)
+    assert verdict.receipt()["lost"] == 64
+    again = verdict.lost_for_good("> Use bokeh for the charts\nsomething else")
+    assert again[:2] == ["Never touch the foghorn at night" + WHERE, "Use plotly for the charts" + WHERE]
+    assert again[2:] == sections["Goal"]  # all of them, however many lines a receipt lists
+
+
 def test_each_section_has_its_class() -> None:
     said = {name: ["Rotate the signing certificate"] for name in SECTIONS}
     assert tuple(receipt.score(said, "", [])["recall"]) == receipt.CLASSES

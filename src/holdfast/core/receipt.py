@@ -42,6 +42,8 @@ _LISTED, _CLAIMS = 40, 12
 _SHOWN = 240
 _CHARACTERS_PER_TOKEN = 3.5
 _PLANNED = ("goal", "decision", "instruction", "plan", "next")
+#: What is worth being said again, the most important first; the rest stands in the checkpoint.
+_AGAIN = ("instruction", "decision", "issue", "goal", "next")
 _MARKS = ("[ ] ", "[x] ", "Then: ", "Go on from: ", "Test run: ")
 
 
@@ -56,41 +58,69 @@ class _Item:
         self.terms = lexicon.made_of(self.words)
 
 
+class Verdict:
+    """What a summary kept of a checkpoint's items, judged once. `typed` is all a person said: prompts,
+    answers to questions, words with a refusal."""
+
+    def __init__(self, sections: dict[str, list[str]], summary: str, typed: list[str]) -> None:
+        self.text = reaching(summary)
+        self.lexicon = lexicon = Lexicon()
+        places = Places(self.text[:LARGEST], lexicon)
+        said = sentences(self.text[:LARGEST])
+        items = self.items = _items(sections, lexicon)
+        known = Known(typed, [item.said for item in items if item.kind in _PLANNED])
+        judge = _Judge(Summary(said, places, lexicon), items, known, lexicon)
+        self.kept: list[_Item] = []
+        self.lost: list[_Item] = []
+        self.contradicted: list[tuple[_Item, str]] = []
+        for item in items:
+            instead = judge.contradiction(item)
+            if instead:
+                self.contradicted.append((item, instead))
+            else:
+                is_kept = keeps(places, item.terms, len(item.words), item.kind)
+                (self.kept if is_kept else self.lost).append(item)
+        self.invented = invented(said, known, lexicon)
+
+    def receipt(self) -> dict:
+        """Lists are capped, counts are not; `unjudged` are the characters of the summary beyond what is
+        looked at."""
+        recall: dict[str, list[int]] = {}
+        for item in self.items:
+            recall.setdefault(item.kind, [0, 0])[1] += 1
+        for item in self.kept:
+            recall[item.kind][0] += 1
+        return {
+            "items": len(self.items),
+            "kept": len(self.kept),
+            "lost": len(self.lost),
+            "contradicted": len(self.contradicted),
+            "recall": recall,
+            "lost_items": [[item.kind, excerpt(item.text, _SHOWN)] for item in self.lost[:_LISTED]],
+            "contradicted_items": [
+                [item.kind, excerpt(item.text, _SHOWN), excerpt(instead, _SHOWN)]
+                for item, instead in self.contradicted[:_LISTED]
+            ],
+            "invented": [excerpt(sentence, _SHOWN) for sentence in self.invented[:_CLAIMS]],
+            "tokens": int(len(self.text) / _CHARACTERS_PER_TOKEN),
+            "unjudged": max(0, len(self.text) - LARGEST),
+        }
+
+    def lost_for_good(self, beside: str) -> list[str]:
+        """What was lost, is worth being said again, and does not stand in `beside` either; the most
+        important first."""
+        places = Places(beside, self.lexicon)
+        return [
+            excerpt(item.text, _SHOWN)
+            for kind in _AGAIN
+            for item in self.lost
+            if item.kind == kind and not keeps(places, item.terms, len(item.words), kind)
+        ]
+
+
 def score(sections: dict[str, list[str]], summary: str, typed: list[str]) -> dict:
-    """What `summary` (PostCompact's `compact_summary`) kept of a checkpoint's sections. `typed` is all a
-    person said: prompts, answers to questions, words with a refusal. Lists are capped, counts are not;
-    `unjudged` are the characters of the summary beyond what is looked at."""
-    text = reaching(summary)
-    lexicon = Lexicon()
-    places = Places(text[:LARGEST], lexicon)
-    said = sentences(text[:LARGEST])
-    items = _items(sections, lexicon)
-    known = Known(typed, [item.said for item in items if item.kind in _PLANNED])
-    judge = _Judge(Summary(said, places, lexicon), items, known, lexicon)
-    recall: dict[str, list[int]] = {}
-    lost, contradicted = [], []
-    for item in items:
-        counted = recall.setdefault(item.kind, [0, 0])
-        counted[1] += 1
-        instead = judge.contradiction(item)
-        if instead:
-            contradicted.append([item.kind, excerpt(item.text, _SHOWN), excerpt(instead, _SHOWN)])
-        elif keeps(places, item.terms, len(item.words), item.kind):
-            counted[0] += 1
-        else:
-            lost.append([item.kind, excerpt(item.text, _SHOWN)])
-    return {
-        "items": len(items),
-        "kept": len(items) - len(lost) - len(contradicted),
-        "lost": len(lost),
-        "contradicted": len(contradicted),
-        "recall": recall,
-        "lost_items": lost[:_LISTED],
-        "contradicted_items": contradicted[:_LISTED],
-        "invented": [excerpt(sentence, _SHOWN) for sentence in invented(said, known, lexicon)[:_CLAIMS]],
-        "tokens": int(len(text) / _CHARACTERS_PER_TOKEN),
-        "unjudged": max(0, len(text) - LARGEST),
-    }
+    """What `summary` (PostCompact's `compact_summary`) kept of a checkpoint's sections."""
+    return Verdict(sections, summary, typed).receipt()
 
 
 def keeps(places: Places, terms: "dict[str, Term]", length: int, kind: str = "") -> bool:

@@ -14,7 +14,6 @@ from holdfast.core import brief as briefs
 from holdfast.core import checkpoint
 from holdfast.core import preserve as preserves
 from holdfast.core import receipt as judged
-from holdfast.core.facts import ANSWER, USER
 from holdfast.core.lines import Account, records
 from holdfast.core.spoken import said
 from holdfast.core.state import State
@@ -166,8 +165,7 @@ def _judged(app: Holdfast, state: State, path: str) -> dict[str, object]:
         earlier = of_file(app, before)
         read(earlier, before, _ALL)
         made = Looked(earlier, app, before)
-        theirs = {saying[5] for saying in made.facts.sayings if saying[0] in (USER, ANSWER)}
-        typed = [row[1] for row in made.facts.units if row[0] in theirs]
+        typed = receipts.typed(made.facts)
         kept = judged.score(made.sections, made.redactor.text(summary), typed)
     return {"compaction": state.seen.compacted, **kept}
 
