@@ -2,6 +2,7 @@
 
 import posix
 
+from holdfast.app import SAVED, Holdfast
 from holdfast.core.jsontext import dump, load
 from holdfast.errors import MISTAKES, HoldfastError, Late
 
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     Work = Callable[[Tell, Leave], object]
 
 
-def by_a_child(work: "Work") -> list:
+def by_a_child(app: Holdfast, work: "Work") -> list:
     """What `work` tells, until it leaves. A process in a write that does not come back cannot even be
     killed; so a child is left to it, and who waits for this hook does not wait for the disk. The debt is in
     the state: if the child is done after all, the next hook finds what it has written. The child is not
-    waited for: it may be tidying up, and this process ends before long."""
+    waited for: it may be tidying up, and this process has something to say."""
     read, write = posix.pipe()
     child = posix.fork()
     if not child:
@@ -28,15 +29,17 @@ def by_a_child(work: "Work") -> list:
             posix._exit(0)
     posix.close(write)
     parts: list[bytes] = []
+    app.ring(app.by(SAVED))
     try:
         while piece := posix.read(read, 1 << 16):
             parts.append(piece)
-    except Late:
-        if not parts:  # else it is taken
-            raise
+        missing = "whoever was to write it was killed"
+    except Late:  # what was told by now is done
+        missing = "the disk did not answer in time; what was begun goes on"
     finally:
+        app.ring(app.by(1))
         posix.close(read)
-    said = load(b"".join(parts).decode()) if parts else "whoever was to write it was killed"
+    said = load(b"".join(parts).decode()) if parts else missing
     if type(said) is not list:
         raise HoldfastError(str(said))
     return said

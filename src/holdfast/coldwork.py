@@ -43,7 +43,7 @@ def compress(state: State, app: Holdfast, transcript: str) -> int:
     state.heard.cold = [seen.turns, seen.rereads, -1 if is_rewound else before[2]]
     try:
         sessions.save(app.home, state)
-        written, done, is_more = by_a_child(look.run) if app.in_hook else _told(look.run)
+        written, done, is_more = by_a_child(app, look.run) if app.in_hook else _told(look.run)
     except (OSError, ValueError, HoldfastError) as problem:  # Late, too: the state is saved
         what = f"{type(problem).__name__}: {problem}" if not isinstance(problem, Late) else "out of time"
         trail.note(app.home, "degraded.cold", session=state.session, agent=state.agent, what=what[:300])

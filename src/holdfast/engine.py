@@ -6,7 +6,7 @@ else brings an event.
 
 import time
 
-from holdfast.app import Holdfast
+from holdfast.app import READ, Holdfast
 from holdfast.clock import elapsed, rfc3339
 from holdfast.core import guard
 from holdfast.core.decide import ASKED, OWED, due, is_cold_due
@@ -71,7 +71,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
     home = app.home
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
-        trouble = _read(state, event) or app.trouble
+        trouble = _read(state, event, app) or app.trouble
         if trouble != state.heard.trouble:  # said once, not with every event
             state.heard.trouble = trouble
             trail.note(home, "degraded.session", session=event.session, agent=event.agent, what=trouble)
@@ -238,24 +238,24 @@ def _transcript(event: Event) -> str:
     return f"{stem}/subagents/agent-{event.agent}.jsonl"
 
 
-def _read(state: State, event: Event) -> str:
+def _read(state: State, event: Event, app: Holdfast) -> str:
     """Catch up with the transcript. Why that was not possible, or "": the event counts in any case."""
     path = _transcript(event)
     if not path:
         return ""
-    limits = _MOST_AT.get(event.name, _MOST)
+    most, seconds = _MOST_AT.get(event.name, _MOST)
     try:
-        why = transcripts.catch_up(state, path, *limits)
+        why = transcripts.catch_up(state, path, most, min(seconds, app.left(READ)))
         if event.name in _LAST_CHANCES:
-            _wait_for_tail(state, path)
+            _wait_for_tail(state, path, min(_SETTLE_S, app.left(READ)))
     except (OSError, ValueError, BadInput) as problem:  # ValueError: a NUL in the path
         return f"the transcript cannot be read: {type(problem).__name__}"
     return "the transcript is gone" if why == "missing" else ""
 
 
-def _wait_for_tail(state: State, path: str) -> None:
+def _wait_for_tail(state: State, path: str, seconds: float) -> None:
     """Read on until the file has stopped growing and holds every result that was told, never long."""
-    still, until = 0, elapsed() + _SETTLE_S
+    still, until = 0, elapsed() + seconds
     while elapsed() < until and (still < _SETTLED or state.heard.pending):
         time.sleep(_SETTLE_STEP_S)
         before = state.seen.offset

@@ -15,7 +15,7 @@ else:  # `signal` imports `enum`, which costs as much as the interpreter
 
 from holdfast import engine
 from holdfast.app import Holdfast
-from holdfast.clock import now
+from holdfast.clock import elapsed, now
 from holdfast.core.events import Event, from_hook
 from holdfast.core.heard import STATUSLINE
 from holdfast.core.jsontext import text
@@ -23,13 +23,14 @@ from holdfast.disk import trail
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import HoldfastError, Late
 
-#: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all.
+#: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all, nothing but the
+#: statusline and a command more than 2.
 _BUDGET_S = 1.0
-_BUDGETS_S = {"PreCompact": 1.9, "SessionEnd": 1.2, "SessionStart": 1.9, "Stop": 1.9, STATUSLINE: 3.0}
+_BUDGETS_S = {"PreCompact": 1.75, "SessionEnd": 1.2, "SessionStart": 1.75, "Stop": 1.75, STATUSLINE: 3.0}
 _COMMAND_S = 10.0
 _SLASH = "/holdfast:"
 #: A second ring, for a hook that is stuck in giving up.
-_GRACE_S = 0.3
+_GRACE_S = 0.15
 _LARGEST_STDIN = 4 << 20
 
 
@@ -37,15 +38,16 @@ def main() -> None:
     app: Holdfast | None = None
     event: Event | None = None
     try:
-        _watchdog(_BUDGET_S)
+        _ring_at(elapsed() + _BUDGET_S)
         app = Holdfast.open()
-        app.in_hook = True
+        app.in_hook, app.ring = True, _ring_at
         if sys.argv[1:2] == ["command"]:
+            _give(app, _COMMAND_S)
             _command(app)
             return
         payload, size = _read_stdin()
         event = from_hook(payload, now(), size, STATUSLINE if sys.argv[1:] == ["statusline"] else "")
-        _watchdog(_BUDGETS_S.get(event.name, _BUDGET_S))
+        _give(app, _BUDGETS_S.get(event.name, _BUDGET_S))
         if event.name == STATUSLINE:
             posix.write(1, _statusline(app, event).encode())
         elif not _stands_down(app, event):
@@ -71,7 +73,6 @@ def _command(app: Holdfast) -> None:
     """What one of the client's slash commands prints."""
     from holdfast import slash
 
-    _watchdog(_COMMAND_S)
     posix.write(1, slash.run(sys.argv[2:], app).encode("utf-8", "replace") + b"\n")
 
 
@@ -96,10 +97,15 @@ def _statusline(app: Holdfast, event: Event) -> str:
     return statusline.beside_former(ours, event, app)
 
 
-def _watchdog(seconds: float) -> None:
+def _give(app: Holdfast, seconds: float) -> None:
+    app.seconds = seconds
+    _ring_at(app.by(1))
+
+
+def _ring_at(moment: float) -> None:
     pthread_sigmask(SIG_UNBLOCK, (SIGALRM,))  # a blocked signal is inherited from whoever started us
     signal(SIGALRM, _ring)
-    setitimer(ITIMER_REAL, seconds, _GRACE_S)
+    setitimer(ITIMER_REAL, max(moment - elapsed(), 0.001), _GRACE_S)  # at once if it is over; 0 is never
 
 
 def _ring(signum: int, frame: object) -> None:

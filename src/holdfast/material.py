@@ -3,7 +3,7 @@
 import posix
 
 from holdfast.apart import by_a_child
-from holdfast.app import Holdfast
+from holdfast.app import GATHERED, Holdfast
 from holdfast.core.compose import Composer
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
@@ -79,7 +79,8 @@ class Material:
         if self._facts is None:
             known = gathered.load(self.app.home, self.state)
             before = known.offset
-            self._facts = self._gather(known, *self._limits)
+            most, seconds = self._limits
+            self._facts = self._gather(known, most, min(seconds, self.app.left(GATHERED)))
             if self._facts is not known or self._facts.offset != before:
                 self._facts.worths = [item.worth for item in self.weighed]  # a brief need not weigh again
                 gathered.save(self.app.home, self.state, self._facts)
@@ -172,7 +173,7 @@ def _key(app: Holdfast) -> bytes:
     known = checkpoints.known_key(app.home)
     if known or not app.in_hook:
         return known or checkpoints.seal_key(app.home)
-    (made,) = by_a_child(lambda tell, _: tell([checkpoints.seal_key(app.home).hex()]))
+    (made,) = by_a_child(app, lambda tell, _: tell([checkpoints.seal_key(app.home).hex()]))
     return bytes.fromhex(made)
 
 

@@ -5,8 +5,8 @@ Each thing once, within an allowance, fenced and booked. Loaded only when there 
 
 import posix
 
-from holdfast.app import Holdfast
-from holdfast.clock import at, rfc3339
+from holdfast.app import ANSWERED, Holdfast
+from holdfast.clock import at, elapsed, rfc3339
 from holdfast.core import brief
 from holdfast.core.events import Event
 from holdfast.core.facts import Facts
@@ -82,11 +82,8 @@ def _added(
 
 def _block(event: Event, app: Holdfast, material: Material) -> str:
     from holdfast.core import preserve  # each of the three is said at another event
-    from holdfast.disk import worktree
 
-    tree = material.ground.tree
-    diff = worktree.diff_stat(tree, app.environ) if tree else []
-    shown = [material.redactor.text(line) for line in diff]
+    diff = _diff(app, material)
     _keep(app, material.state, "")  # what was said after the last one is no longer what was said last
     trigger = "manual" if event.data.get("trigger") == "manual" else "auto"
     return preserve.block(
@@ -94,12 +91,28 @@ def _block(event: Event, app: Holdfast, material: Material) -> str:
         material.weighed,
         material.tasks,
         material.errors,
-        shown,
+        diff,
         material.cold(),
         trigger,
         _mark(),
         app.config,
     )
+
+
+def _diff(app: Holdfast, material: Material) -> list[str]:
+    """What git says has changed, where it answers in time."""
+    from holdfast.disk import worktree
+
+    tree = material.ground.tree
+    if not tree:
+        return []
+    began, seconds = elapsed(), min(worktree.PATIENCE_S, app.left(ANSWERED))
+    lines = worktree.diff_stat(tree, app.environ, seconds) if seconds > 0 else []
+    if elapsed() - began >= seconds:
+        _note(
+            app, material.state, "degraded.block", "without the diff: there was no time to ask git for it"
+        )
+    return [material.redactor.text(line) for line in lines]
 
 
 # After it
@@ -145,8 +158,7 @@ def _keep(app: Holdfast, state: State, said: str) -> None:
     try:
         files.replace(path, said.encode("utf-8", "replace"), durable=False)
     except OSError as problem:
-        whose = {"session": state.session, "agent": state.agent}
-        trail.note(app.home, "degraded.receipt", **whose, what=f"{type(problem).__name__}: {problem}"[:300])
+        _note(app, state, "degraded.receipt", f"{type(problem).__name__}: {problem}"[:300])
 
 
 # When a session begins
@@ -312,6 +324,10 @@ def _checked(branch: str, commit: str, since: int, ground: Ground, facts: Facts)
 
 def _mark() -> str:
     return posix.urandom(8).hex()
+
+
+def _note(app: Holdfast, state: State, event: str, what: str) -> None:
+    trail.note(app.home, event, session=state.session, agent=state.agent, what=what)
 
 
 def book(event: Event, state: State, app: Holdfast, why: str, size: int) -> None:

@@ -111,7 +111,7 @@ def _taken(
 
     told: list = []
     if app.in_hook:
-        told.append(by_a_child(take))
+        told.append(by_a_child(app, take))
     else:
         take(told.append)
     entry, is_new = told[0]

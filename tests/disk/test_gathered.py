@@ -208,11 +208,12 @@ def test_of_more_than_may_be_read_the_newest_is_taken_in(tmp_path):
     assert "rule 1," not in str(said(facts))
 
 
-def test_out_of_time_it_goes_on_from_where_it_stopped(tmp_path):
-    session = Session(tmp_path)
-    facts = session.gather(long_session().bytes(), seconds=-1)
-    assert facts.offset == 0
-    assert content(session.gather(long_session().bytes())) == content(facts_of(long_session()))
+@pytest.mark.parametrize(("newest", "has_all"), [(1 << 18, True), (4000, False)])
+def test_out_of_time_what_was_said_last_is_taken_in_all_the_same(newest, has_all, tmp_path, monkeypatch):
+    monkeypatch.setattr(gathered, "_NEWEST", newest)
+    facts = Session(tmp_path).gather(long_session().bytes(), seconds=-1)
+    assert "rule 39" in str(said(facts))
+    assert (content(facts) == content(facts_of(long_session()))) == has_all
 
 
 @pytest.mark.parametrize("what", ["gone", "a folder", "no path"])

@@ -75,8 +75,9 @@ def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, unti
     if stop - place.offset > most:
         _jump(facts, place, fd, stop - most, stop)
     _take(facts, place, fd, stop, redact, until)
-    if stop - place.offset > _NEWEST:  # out of time: what was said last, in any case
-        _jump(facts, place, fd, stop - _NEWEST, stop)
+    if place.offset < stop:  # out of time: what was said last, in any case
+        if stop - place.offset > _NEWEST:
+            _jump(facts, place, fd, stop - _NEWEST, stop)
         _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S)
     facts.offset = place.offset
 

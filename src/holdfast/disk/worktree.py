@@ -20,7 +20,8 @@ _MOST_REFS = 5  # HEAD and those it leads to; git gives up at the same number
 _MOST_BYTES = 4096  # in a file that holds one path or id
 _PIECE, _MOST_PIECES = 1 << 20, 32  # of packed-refs: some 400,000 refs
 _ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, with surrogateescape
-_PATIENCE_S = 0.4
+#: Seconds git is waited for.
+PATIENCE_S = 0.4
 _MOST_STAT = 4000
 _HEX = frozenset("0123456789abcdef")
 #: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
@@ -53,22 +54,23 @@ def find(folder: str) -> "Worktree | None":
 def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
     """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
     after tests have run, which took longer, and not waited for beyond a bound."""
-    printed = _git(tree, environ, ["status", "-z", "--untracked-files=normal"], 1)
+    printed = _git(tree, environ, ["status", "-z", "--untracked-files=normal"], 1, PATIENCE_S)
     return printed == b""
 
 
-def diff_stat(tree: Worktree, environ: dict[str, str]) -> list[str]:
+def diff_stat(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_S) -> list[str]:
     """`git diff --stat` against the commit, in at most so many lines; [] where git does not say."""
-    printed = _git(
-        tree, environ, ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"], _MOST_STAT
-    )
+    asked = ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"]
+    printed = _git(tree, environ, asked, _MOST_STAT, seconds)
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
     if len(printed or b"") >= _MOST_STAT:  # the last one was cut
         lines.pop()
     return [line.strip() for line in lines if line.strip()]
 
 
-def _git(tree: Worktree, environ: dict[str, str], asked: list[str], most: int) -> bytes | None:
+def _git(
+    tree: Worktree, environ: dict[str, str], asked: list[str], most: int, seconds: float
+) -> bytes | None:
     """What git prints, up to `most` bytes of it; None if it cannot be asked, fails or takes too long."""
     words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false", *asked]
     environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
@@ -84,21 +86,22 @@ def _git(tree: Worktree, environ: dict[str, str], asked: list[str], most: int) -
         posix.close(write)
     printed, ended = b"", False
     try:
-        printed, ended = _printed(read, most)
+        printed, ended = _printed(read, most, seconds)
     finally:
         posix.close(read)
         if not ended:
             posix.kill(pid, 9)
-        _, status = posix.waitpid(pid, 0)
+        # One that waits for a disk cannot even be killed: it is not waited for.
+        _, status = posix.waitpid(pid, 0 if ended else posix.WNOHANG)
     if len(printed) >= most:
         return printed[:most]
     return printed if ended and not status else None
 
 
-def _printed(fd: int, most: int) -> tuple[bytes, bool]:
+def _printed(fd: int, most: int, seconds: float) -> tuple[bytes, bool]:
     """(what came within a bound of bytes and time, whether that was all)."""
     posix.set_blocking(fd, False)
-    until = elapsed() + _PATIENCE_S
+    until = elapsed() + seconds
     printed = b""
     while elapsed() < until and len(printed) < most:
         try:
