@@ -14,9 +14,10 @@ from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, sessions, trail
+from holdfast.disk import checkpoints, probe, sessions, trail
 from holdfast.errors import MISTAKES, HoldfastError, Late
 from holdfast.material import Ground, Material
+from holdfast.reconcile import edited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,50 +80,55 @@ def pay(
     """Take the checkpoint that is owed. Its entry in the index, or {} if that was not possible now."""
     why = state.heard.owed["why"]
     try:
-        entry, is_new = _taken(state, event, app, reading, material())
+        entry, is_new, marks = _taken(state, event, app, reading, material())
         if not is_new:
             # Written by one that could not say so any more. It counts, but not for what came after.
             before = {name: state.heard.saved.get(name, 0) for name in decide.reached(state)}
-            _paid(state, entry, event, app, before, 0)
+            _paid(state, entry, event, app, before, 0, {})
             owe(state, event, app, why)
             count(state, event)
             sessions.save(app.home, state)
-            entry, _ = _taken(state, event, app, reading, material())
+            entry, _, marks = _taken(state, event, app, reading, material())
     except Late:
         raise
     except (OSError, HoldfastError, *MISTAKES) as problem:
         _failed(state, app, problem)
         return {}
-    _paid(state, entry, event, app, decide.reached(state), rung)
+    _paid(state, entry, event, app, decide.reached(state), rung, marks)
     return entry
 
 
 def _taken(
     state: State, event: Event, app: Holdfast, reading: Reading, material: Material
-) -> tuple[dict, bool]:
-    """(entry in the index, whether it says what is so now)."""
-    draft = _draft(state, event, reading, material)
+) -> tuple[dict, bool, dict]:
+    """(entry in the index, whether it says what is so now, marks of the files that were edited)."""
+    draft, paths = _draft(state, event, reading, material), edited(material.facts)
 
     def take(tell: "Tell", leave: "Leave" = dict) -> None:
         digest = sha256_hex(draft.body.encode())
-        checkpoints.take(
-            app.home, draft, lambda entry: tell([entry, entry["sha256"] == digest]), leave, app.config
-        )
+
+        def taken(entry: dict) -> None:
+            marks = probe.marks(paths, checkpoints.known_key(app.home))
+            tell([entry, entry["sha256"] == digest, marks])
+
+        checkpoints.take(app.home, draft, taken, leave, app.config)
 
     told: list = []
     if app.in_hook:
         told.append(by_a_child(app, take))
     else:
         take(told.append)
-    entry, is_new = told[0]
-    return entry, is_new
+    entry, is_new, marks = told[0]
+    return entry, is_new, marks
 
 
-def _paid(state: State, entry: dict, event: Event, app: Holdfast, reached: dict, rung: int) -> None:
+def _paid(
+    state: State, entry: dict, event: Event, app: Holdfast, reached: dict, rung: int, marks: dict
+) -> None:
     saved = {name: entry[name] for name in ("uid", "id", "path")}
     cycle = state.seen.compacted
     rung = max(rung, decide.saved_rung(state))  # a rung that was left meanwhile is not saved again
-    saved.update(reached, at=event.at, rung=rung, cycle=cycle)
+    saved.update(reached, at=event.at, rung=rung, cycle=cycle, files=marks)
     state.heard.saved, state.heard.owed, state.heard.active = saved, {}, 0
     sessions.save(app.home, state)
     said = {name: entry[name] for name in ("uid", "id", "trigger", "reason", "kept")}

@@ -128,7 +128,7 @@ def test_where_the_project_stands_elsewhere_by_now_that_is_said(work):
     work.hook("PreCompact")
     git(work.project, "checkout", "-q", "-b", "elsewhere")
     said = body(work.start("compact"))
-    assert said[1] == "Changed since: the branch is elsewhere, the conversation last saw main"
+    assert said[1] == "Changed since: branch was main, is elsewhere"
 
 
 def test_there_is_a_ceiling_for_each_session(work):
@@ -427,7 +427,7 @@ def test_a_resumed_session_is_told_what_changed_and_nothing_else(stamped):
         "Changed since: branch was main, is hotfix",
         f"Changed since: commit was {was}, is {now}",
         "Gone since: src/gone.py",
-        "Changed since: src/poll.py",
+        "Changed since: src/poll.py (just now, 22 → 15 bytes)",
     ]
     assert stamped.booked()[-1]["why"] == "resume"
 

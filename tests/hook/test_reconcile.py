@@ -1,0 +1,162 @@
+"""What a session is told about what has changed since it was saved: by content, not by time."""
+
+import os
+import time
+
+import pytest
+
+from hooks import state
+from told import Work, day, git, repository
+
+HOUR = 3600
+
+
+@pytest.fixture
+def project(tmp_path):
+    return repository(tmp_path / "tidegate")
+
+
+@pytest.fixture
+def work(home, project):
+    return day(Work(home, project))
+
+
+def saved(work):
+    work.hook("SessionEnd", reason="prompt_input_exit")
+    return work
+
+
+def started(work, session="s2"):
+    """The lines of a new session's brief, by how they begin."""
+    said = Work(work.home, work.project, session).start("startup").split("\n")
+    return [line for line in said if line.startswith(("Verified", "Changed since", "Gone", "Not verified"))]
+
+
+def marks(work):
+    return state(work.home)["heard"]["saved"]["files"]
+
+
+# Files
+
+
+def test_a_file_that_was_only_touched_is_verified(work):
+    saved(work)
+    later = time.time() + HOUR
+    os.utime(work.project / "src" / "poll.py", (later, later))
+    verified, *rest = started(work)
+    assert verified.startswith("Verified: branch main, commit ")
+    assert verified.endswith(", src/poll.py")
+    assert not any("poll.py" in line for line in rest)
+
+
+def test_a_file_that_was_changed_is_said_to_be_and_how_whatever_its_time_says(work):
+    path = saved(work).project / "src" / "poll.py"
+    path.write_text("def poll_gauge(): return 5433")
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    changed = [line for line in started(work) if "poll.py" in line]
+    assert len(changed) == 1
+    assert changed[0].startswith("Changed since: src/poll.py (")
+    assert changed[0].endswith(" days ago, 22 → 29 bytes)")
+
+
+def test_a_file_that_is_gone_is_said_to_be(work):
+    (saved(work).project / "src" / "poll.py").unlink()
+    assert "Gone since: src/poll.py" in started(work)
+
+
+def test_of_a_large_file_only_size_and_time_are_known_and_that_is_said(work):
+    path = work.edit("src/tides.csv", "1\n" * 200_000)
+    saved(work)
+    assert [mark[2] for mark in marks(work).values() if mark[0] == 400_000] == [""]
+    unsure = "src/tides.csv (size and time are the same; its content was not read)"
+    assert any(line.startswith("Not verified: ") and unsure in line for line in started(work))
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    assert any(
+        line.startswith("Changed since: src/tides.csv (") and line.endswith(", 400,000 bytes as before)")
+        for line in started(work, "s3")
+    )
+
+
+def test_the_content_of_key_files_is_not_even_hashed(work):
+    work.edit(".env", "TOKEN=hunter2")
+    saved(work)
+    assert sorted(bool(mark[2]) for mark in marks(work).values()) == [False, True]
+
+
+def test_something_else_in_the_place_of_a_file_holds_nobody_up(work):
+    path = saved(work).project / "src" / "poll.py"
+    path.unlink()
+    os.mkfifo(path)
+    assert any(line.startswith("Changed since: src/poll.py") for line in started(work))
+
+
+def test_what_that_session_edited_after_it_was_saved_has_changed(work):
+    saved(work)
+    work.edit("src/poll.py", "def poll_gauge(): return 1")
+    work.path.write_bytes(work.script.bytes())  # it was killed before any hook could save that
+    assert any(line.startswith("Changed since: src/poll.py (just now") for line in started(work))
+
+
+# Tests
+
+
+def test_of_a_test_that_failed_it_is_said_that_nobody_ran_it_again(work):
+    saved(work)
+    unsure = "`pytest -q` (failed, and was not seen to be run again)"
+    assert any(line.startswith("Not verified: ") and unsure in line for line in started(work))
+
+
+def test_a_test_that_passed_after_it_was_saved_is_said_to_have(work):
+    saved(work)
+    work.call("Bash", "43 passed", command="pytest -q")
+    work.path.write_bytes(work.script.bytes())
+    found = started(work)
+    assert "Changed since: `pytest -q` failed, and passed when it was run again" in found
+    assert not any("not seen to be run again" in line for line in found)
+
+
+def test_a_test_that_failed_again_still_fails(work):
+    saved(work)
+    work.fail("Bash", "Exit code 1\n2 failed, 41 passed", command="pytest -q")
+    work.path.write_bytes(work.script.bytes())
+    assert started(work)[0].endswith(", `pytest -q` still fails")
+
+
+# In a session that goes on
+
+
+def test_after_a_compaction_only_what_somebody_else_changed_is_said(work):
+    work.hook("PreCompact")
+    assert "since: src" not in work.start("compact")
+    (work.project / "src" / "poll.py").write_text("by hand")
+    assert "\nChanged since: src/poll.py (just now, 22 → 7 bytes)\n" in work.start("compact")
+
+
+def test_what_the_session_changed_itself_after_the_checkpoint_is_no_news_to_it(work):
+    """The summary was made before: PreCompact, more work, and then the swap."""
+    work.hook("PreCompact")
+    work.edit("src/poll.py", "def poll_gauge(): return 1")
+    assert "Changed since" not in work.start("compact")
+
+
+def test_a_resumed_session_is_not_told_of_files_that_were_only_touched(work):
+    work.usual["timestamp"] = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - 60))
+    work.prompt("until tomorrow")
+    path = saved(work).project / "src" / "poll.py"
+    path.write_text(path.read_text())
+    assert work.start("resume") == ""
+    path.write_text("by hand")
+    assert "Changed since: src/poll.py (just now, 22 → 7 bytes)" in work.start("resume")
+
+
+# What git says
+
+
+def test_a_secret_in_the_name_of_a_branch_is_redacted(work):
+    saved(work)
+    secret = "ghp_" + "x1Y2z3A4b5" * 3 + "C6d7E8"
+    git(work.project, "checkout", "-q", "-b", secret)
+    changed = [line for line in started(work) if line.startswith("Changed since: branch was main, is ")]
+    assert len(changed) == 1
+    assert secret not in changed[0]
+    assert "[redacted:" in changed[0]
