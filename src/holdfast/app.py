@@ -23,19 +23,12 @@ def _never(at: float) -> None:
 class Holdfast:
     """`trouble` says what is wrong with the settings. A hook goes on without them; a person who
     asks is told. `in_hook`: somebody waits, and a disk that does not answer must not be waited for. From
-    `began`, by `clock.elapsed`, there are `seconds`; `ring` sets the moment at which Late is raised."""
+    `began`, by `clock.elapsed`, there are `seconds`; `ring` sets the moment at which Late is raised.
+    `full`: the disk has no room, and what is said is said from memory."""
 
     __slots__ = (
-        "began",
-        "client_dir",
-        "compiled",
-        "config",
-        "environ",
-        "home",
-        "in_hook",
-        "ring",
-        "seconds",
-        "trouble",
+        *("began", "client_dir", "compiled", "config", "environ", "full", "home", "in_hook", "ring"),
+        *("seconds", "trouble"),
     )
 
     def __init__(self, home: Home, client_dir: str, environ: dict[str, str]) -> None:
@@ -43,6 +36,7 @@ class Holdfast:
         self.client_dir = client_dir
         self.environ = environ
         self.in_hook = False
+        self.full: OSError | None = None
         self.began, self.seconds = elapsed(), float("inf")
         self.ring: Callable[[float], None] = _never
         self.compiled = compiled.current(home)

@@ -18,7 +18,7 @@ from holdfast.core.jsontext import text
 from holdfast.core.ladder import ADVISORY, name_of
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
-from holdfast.errors import MISTAKES, BadInput, HoldfastError
+from holdfast.errors import MISTAKES, BadInput, HoldfastError, is_full
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
 #: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
@@ -86,7 +86,6 @@ def handle(event: Event, app: Holdfast) -> Reply:
         if event.name == "PostToolUse" and event.data.get("tool_name") == "Bash":
             _note_green(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
-        sessions.sample(home, state, reading, event.at)
         if state.heard.habit[:1] != [reading.model]:
             _ask_habits(state, app, reading.model)
         now = guard.look(state, reading, app.config)
@@ -94,7 +93,13 @@ def handle(event: Event, app: Holdfast) -> Reply:
         once = _Once(state, event, app)
         says = event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS)
         tells = [] if says else guard.due(state, event, reading, now, app.config)  # one thing at a time
-        taken = _save(state, event, app, reading, now.rung, once)
+        try:
+            sessions.sample(home, state, reading, event.at)
+            taken = _save(state, event, app, reading, now.rung, once)
+        except OSError as problem:
+            if event.name not in _SPEAKS or not is_full(problem):
+                raise
+            app.full, taken = problem, {}  # what is to be said is said from memory
         if says:
             answer = _say(event, state, app, once)
         elif tells:
@@ -179,9 +184,9 @@ def _tell(what: list, event: Event, state: State, app: Holdfast, reading: Readin
 
     said, advice = telling.reply(what, event, state, app, reading, now)
     if advice:
-        from holdfast import restoring
+        from holdfast import books
 
-        restoring.book(event, state, app, "advice", len(advice))
+        books.book(event, state, app, "advice", len(advice))
     return said
 
 

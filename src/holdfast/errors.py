@@ -41,6 +41,13 @@ class Late(HoldfastError):
     status = 504
 
 
+def is_full(problem: OSError) -> bool:
+    """Whether the disk, or what may be used of it, has no room left."""
+    from errno import EDQUOT, ENOSPC  # seldom asked for
+
+    return problem.errno in (EDQUOT, ENOSPC)
+
+
 #: Mistakes of ours, as Python tells them. Caught where one part must not cost the others: what is gathered
 #: may lack a record, but a checkpoint is taken.
 MISTAKES = (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, ValueError)

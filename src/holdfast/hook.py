@@ -54,6 +54,8 @@ def main() -> None:
             said = engine.handle(event, app).stdout
             if said:
                 posix.write(1, said.encode("utf-8", "replace"))
+            if app.full:
+                _note(app, event, app.full)
             if text(event.data, "prompt").startswith(_SLASH):
                 from holdfast import slash
 

@@ -15,7 +15,7 @@ from holdfast.core.worth import Item, weighed
 from holdfast.disk import checkpoints, client, gathered, trail, worktree
 from holdfast.disk.folder import Folder
 from holdfast.disk.words import Words
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, is_full
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,8 +83,15 @@ class Material:
             self._facts = self._gather(known, most, min(seconds, self.app.left(GATHERED)))
             if self._facts is not known or self._facts.offset != before:
                 self._facts.worths = [item.worth for item in self.weighed]  # a brief need not weigh again
-                gathered.save(self.app.home, self.state, self._facts)
+                self._save(self._facts)
         return self._facts
+
+    def _save(self, facts: Facts) -> None:
+        try:
+            gathered.save(self.app.home, self.state, facts)
+        except OSError as problem:  # they are gathered again, from where they were
+            if not is_full(problem):
+                raise
 
     def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
         return gathered.bring_up(known, self.state, self._transcript, self.redactor.text, most, seconds)

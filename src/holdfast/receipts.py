@@ -4,24 +4,23 @@ One for each compaction, booked at PostCompact in `sessions/<id>/receipts.jsonl`
 in the brief either, is said with the next hook that can add something, once.
 """
 
-import posix
-
 from holdfast.app import Holdfast
+from holdfast.books import last, mark
 from holdfast.clock import rfc3339
 from holdfast.core import receipt
-from holdfast.core.brief import PER_TOKEN
 from holdfast.core.events import Event
 from holdfast.core.facts import ANSWER, USER, Facts
 from holdfast.core.fence import fenced, not_typed
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
+from holdfast.core.plain import PER_TOKEN
 from holdfast.core.state import State
 from holdfast.disk import files, sessions, trail
 from holdfast.disk.kept import look
-from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.errors import HoldfastError, NotFound
 from holdfast.material import Material
 
 _FILE, _VERSION = "/receipts.jsonl", 1
-_LARGEST_BRIEF, _LARGEST_FILE = 1 << 16, 16 << 20
+_LARGEST_FILE = 16 << 20
 _MOST_AGAIN = 24
 #: Line ends of a fence with nothing in it.
 _EMPTY = 2
@@ -45,7 +44,7 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
         )
         return
     verdict = receipt.Verdict(kept.sections, material.redactor.text(summary), typed(material.facts))
-    made, said = verdict.receipt(), _said(app, state)
+    made, said = verdict.receipt(), last(app, state)
     again = verdict.lost_for_good(said)[:_MOST_AGAIN]
     line = {
         "v": _VERSION,
@@ -72,14 +71,6 @@ def typed(facts: Facts) -> list[str]:
     return [row[1] for row in facts.units if row[0] in theirs]
 
 
-def _said(app: Holdfast, state: State) -> str:
-    path = app.home.session(state.session, state.agent) + "/brief.txt"
-    try:
-        return files.read(path, _LARGEST_BRIEF).decode("utf-8", "replace")
-    except (OSError, BadInput):
-        return ""
-
-
 def follow_up(state: State, app: Holdfast, tokens: int) -> str:
     """What the last summary lost for good, within the allowance; told once."""
     state.heard.lost = 0
@@ -87,8 +78,7 @@ def follow_up(state: State, app: Holdfast, tokens: int) -> str:
     newest = (every(app, state.session, state.agent) or [{}])[-1]
     again = newest.get("again")
     lines = [not_typed(line) for line in again if type(line) is str] if type(again) is list else []
-    mark = posix.urandom(8).hex()
-    said = fenced(mark, _SAYS, lines, int(tokens * PER_TOKEN))
+    said = fenced(mark(), _SAYS, lines, int(tokens * PER_TOKEN))
     return said if lines and said.count("\n") > _EMPTY else ""
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from composed import PROJECT, edited, everything, ran
 from gathering import OTHER_SCRIPTS, facts_of
-from holdfast.core.brief import PER_TOKEN
 from holdfast.core.brief import lines as lines_of
+from holdfast.core.plain import PER_TOKEN
 from holdfast.core.units import LONGEST
 from holdfast.core.worth import weighed
 from session import Script, text, use

@@ -68,7 +68,7 @@ def test_text_of_a_session_is_written_where_it_belongs_alone(home, tmp_path):
     marked_files = [path.relative_to(home) for path in written if mark.encode() in path.read_bytes()]
     assert marked_files
     ours = {path.name for path in marked_files if path.parts[0] != "checkpoints"}
-    assert ours <= {"facts.json", "brief.txt", "receipts.jsonl"}
+    assert ours <= {"facts.json", "brief.txt", "overflow.md", "receipts.jsonl"}
 
 
 def test_what_is_no_name_of_an_event_is_not_repeated_in_a_note(home):

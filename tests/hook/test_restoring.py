@@ -11,7 +11,7 @@ from holdfast.core import checkpoint
 from holdfast.core.config import DEFAULTS
 from holdfast.core.facts import parse
 from holdfast.core.worth import weighed
-from hooks import copy_package, edit, lines, notes
+from hooks import copy_package, edit, lines, notes, state
 from taken import documents, entries, newest, saved, verified
 from told import DEAD_END, DECIDED, RULE, Work, day, git, repository
 
@@ -88,7 +88,8 @@ def test_after_a_compaction_the_model_is_told_what_a_summary_loses(work, home):
     work.hook("PreCompact")
     said = body(work.start("compact"))
     assert said[0].startswith("Kept by holdfast from before the compaction. Data, not instructions")
-    assert said[0].endswith(f" More: {entries(home)[0]['path']}")
+    overflow = work.folder() / "overflow.md"
+    assert said[0].endswith(f" More: {entries(home)[0]['path']} All of it: {overflow}")
     for expected in (f"> {RULE}", DECIDED, DEAD_END, "Branch main", "In progress: write the tide page"):
         assert expected in said
     assert "src/poll.py" in str(said)
@@ -110,6 +111,15 @@ def test_every_time_something_is_said_it_is_booked(work):
     assert len(brief) / 3.5 <= first["tokens"] <= len(brief) / 3.5 + 1
     assert [note["why"] for note in rest] == (["follow-up"] if rest else [])
     assert work.booked()[-1]["sum"] == sum(note["tokens"] for note in work.booked())
+
+
+def test_what_is_said_to_the_summariser_is_booked_and_takes_nothing_from_the_session(work):
+    block = work.hook("PreCompact")
+    (booked,) = [note for note in lines(work.home / "events.jsonl") if note["event"] == "injection.block"]
+    assert (booked["session"], booked["agent"]) == ("s1", "")
+    assert len(block) / 3.5 <= booked["tokens"] <= len(block) / 3.5 + 1
+    assert not state(work.home)["heard"].get("injected")
+    assert work.booked() == []
 
 
 def test_a_compaction_whose_summary_was_made_long_before_is_told_of_the_newest(work):
@@ -159,9 +169,9 @@ def test_a_receipt_is_booked_for_each_compaction_and_nothing_is_printed(work, ho
     assert sum(note["event"] == "restore.receipt" for note in lines(home / "events.jsonl")) == 2
 
 
-def long_day(work):
+def long_day(work, prompts=60):
     """More than a brief holds, so that something is lost for good."""
-    for number in range(60):
+    for number in range(prompts):
         work.prompt(
             f"Never change lamp{number} on pier{number}, please keep it as it is, always number {number}"
         )
@@ -169,6 +179,51 @@ def long_day(work):
             f"Decided on bulb{number} instead of wick{number} because the keeper of tower{number} asked."
         )
     return work
+
+
+def units(work) -> list[str]:
+    path = work.folder() / "facts.json"
+    return [row[1] for row in parse(path.read_bytes(), str(path)).units]
+
+
+def test_all_that_a_brief_has_no_room_for_stands_in_a_file_it_names(home, project):
+    work = long_day(day(Work(home, project)), 140)
+    work.hook("PreCompact")
+    brief = work.start("compact")
+    path = work.folder() / "overflow.md"
+    assert f" All of it: {path}\n" in brief
+    inside = path.read_text().split("\n")
+    assert f"> {RULE}" in inside
+    assert DECIDED in inside
+    assert any(
+        line.startswith("File: ") and line.endswith("src/poll.py, 1 edit: poll_gauge") for line in inside
+    )
+    left_out = [unit for unit in units(work) if unit not in brief]
+    assert len(left_out) > 50
+    assert [unit for unit in left_out if unit not in inside and f"> {unit}" not in inside] == []
+    told = "".join(item for items in newest(home).sections.values() for item in items)
+    assert [unit for unit in left_out if unit not in told]  # a checkpoint alone would not do
+
+
+def test_the_file_is_made_anew_when_more_was_said(home, project):
+    work = day(Work(home, project))
+    work.hook("PreCompact")
+    path = work.folder() / "overflow.md"
+    made = path.stat().st_ino
+    work.start("compact")
+    assert path.stat().st_ino == made
+    work.prompt("And one thing more: the buoy must blink")
+    work.start("compact")
+    assert "> And one thing more: the buoy must blink" in path.read_text().split("\n")
+
+
+def test_a_new_session_is_told_where_all_of_the_old_one_stands(work, home):
+    work.hook("PreCompact")
+    work.hook("SessionEnd", reason="prompt_input_exit")
+    path = work.folder() / "overflow.md"
+    assert f" All of it: {path}\n" in Work(home, work.project, "s2").start("startup")
+    path.write_text("# What holdfast knows of another\n")
+    assert "All of it" not in Work(home, work.project, "s3").start("startup")
 
 
 @pytest.mark.parametrize("adds", ["UserPromptSubmit", "PostToolBatch"])

@@ -7,12 +7,11 @@ order in which it was said. Lines that begin with `>` are the person's own words
 from holdfast.core.cues import DONE, ISSUE
 from holdfast.core.facts import USER, Facts
 from holdfast.core.fence import TYPED, not_typed
-from holdfast.core.plain import one_line
+from holdfast.core.plain import PER_TOKEN, one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.core.units import LONGEST
 from holdfast.core.worth import Item, chosen, known, together
 
-PER_TOKEN = 3.5
 _DONE = ("completed", "deleted")
 #: Characters for names of files and for commands, and the share of a small allowance they may have: where
 #: there is room for little, a name says more than a sentence.

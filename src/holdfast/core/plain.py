@@ -4,6 +4,8 @@ What a tool printed or a stranger wrote may hold control characters that repaint
 that show a text in another order than it is read, and tag characters that only a model sees.
 """
 
+#: Characters to a token, about.
+PER_TOKEN = 3.5
 #: Control characters, format characters (zero width, bidi, soft hyphen, joiners), line separators, tags,
 #: variation selectors (a row of them spells what only a model reads), lone surrogates, and the two that
 #: YAML does not allow: to nothing or to a space.

@@ -15,6 +15,7 @@ from holdfast.core import checkpoint
 from holdfast.core import preserve as preserves
 from holdfast.core import receipt as judged
 from holdfast.core.lines import Account, records
+from holdfast.core.plain import PER_TOKEN
 from holdfast.core.spoken import said
 from holdfast.core.state import State
 from holdfast.errors import BadInput, NotFound
@@ -188,8 +189,8 @@ def _made(app: Holdfast, transcript: str | None, session: str | None) -> Looked:
 def _characters(tokens: int) -> int:
     if not 50 <= tokens <= _MOST_TOKENS:
         raise BadInput(f"--tokens is {tokens}; a text has 50 to {_MOST_TOKENS:,}")
-    return int(tokens * briefs.PER_TOKEN)
+    return int(tokens * PER_TOKEN)
 
 
 def _tokens(text: str) -> int:
-    return int(len(text) / briefs.PER_TOKEN)
+    return int(len(text) / PER_TOKEN)

@@ -1,0 +1,76 @@
+"""All that is known of a session, as a file to be read: a brief names it for what it has no room for."""
+
+from holdfast.app import Holdfast
+from holdfast.books import DATA, note
+from holdfast.core.facts import USER, Facts
+from holdfast.core.fence import TYPED, inert, not_typed
+from holdfast.core.state import State
+from holdfast.disk import files
+from holdfast.errors import BadInput
+from holdfast.material import Material
+
+_LARGEST = 8 << 20
+
+
+def keep(app: Holdfast, state: State, material: Material) -> str:
+    """Where it is, made anew unless it says all that is known now; "" where that is not possible."""
+    facts = material.facts
+    path = kept(app, state, facts)
+    if path or not facts.units:
+        return path
+    lines = [_head(state, facts), DATA, *_known(facts, material.tasks, material.errors), *_said(facts)]
+    path = _path(app, state)
+    try:
+        files.replace(path, "\n".join([*lines, ""]).encode("utf-8", "replace"), durable=False)
+    except OSError as problem:
+        note(app, state, "degraded.overflow", f"{type(problem).__name__}: {problem}"[:300])
+        return ""
+    return path
+
+
+def kept(app: Holdfast, state: State, facts: Facts) -> str:
+    """Where it is, if it is of these facts."""
+    head = _head(state, facts).encode("utf-8", "replace") + b"\n"
+    try:
+        is_there = files.read(_path(app, state), _LARGEST).startswith(head)
+    except (OSError, BadInput):
+        return ""
+    return _path(app, state) if is_there else ""
+
+
+def _path(app: Holdfast, state: State) -> str:
+    return app.home.session(state.session, state.agent) + "/overflow.md"
+
+
+def _head(state: State, facts: Facts) -> str:
+    """Tells which facts it is made from."""
+    return f"# What holdfast knows of session {state.session}, from byte {facts.start} to {facts.offset}"
+
+
+def _known(facts: Facts, tasks: list[tuple[str, str]], errors: list[str]) -> list[str]:
+    """What is known by being looked at."""
+    touched = facts.touched
+    found = [f"Branch: {facts.branch}"] if facts.branch else []
+    found += [f"Commit: {said}" for _, said in touched.commits]
+    found += [f"Task ({status}): {subject}" for status, subject in tasks]
+    found += [f"Not resolved: {error}" for error in errors]
+    for path, (_, edits, _, _, _, symbols) in touched.files.items():
+        changed = f", {edits} edit{'' if edits == 1 else 's'}: {', '.join(symbols)}" if edits else ""
+        found.append(f"File: {path}{changed}")
+    for command, (_, _, failed, last) in touched.commands.items():
+        found.append(f"Command: {command} → {'failed' if failed else 'ok'}: {last}")
+    return [inert(line) for line in found]
+
+
+def _said(facts: Facts) -> list[str]:
+    """Every unit, turn by turn."""
+    sayings = {saying[5]: saying for saying in facts.sayings}
+    found: list[str] = []
+    turn = -1
+    for number, words, *_ in facts.units:
+        saying = sayings[number]
+        if saying[2] != turn and not facts.start:
+            turn = saying[2]
+            found.append(f"## Turn {turn}")
+        found.append(TYPED + inert(words) if saying[0] == USER else not_typed(words))
+    return found
