@@ -288,12 +288,6 @@ def test_what_git_answered_a_commit_is_kept():
     assert facts_of(made).touched.commits == [[1, "[main 1a2b3c4] Fix the parser"]]
 
 
-def test_the_newest_to_do_list_stands():
-    made = script(use("t", "TodoWrite", todos=[{"content": "old", "status": "pending"}]))
-    made.answer(use("u", "TodoWrite", todos=[{"content": "parse it", "status": "in_progress"}, {}, None]))
-    assert facts_of(made).todos == [["in_progress", "parse it"]]
-
-
 def test_files_are_told_with_what_was_changed_in_them():
     made = script()
     edited(made, f"{PROJECT}/src/poll.py", "def old_name():\n  pass", "def poll_gauge():\n  pass")

@@ -47,7 +47,6 @@ class Facts:
         self.sayings: list = []  # [kind, offset, turn, prompt, entry]
         self.units: list = []  # [saying, text, form, worth, class, names, topics]
         self.worths: list = []  # of each unit among the others, once they have been weighed
-        self.todos: list = []  # [status, content]
         self.open: dict = {}  # tool call -> [tool, what it was given]
         self.dead: list = []  # what had been abandoned when this was taken in
         self.touched = Touched()
@@ -96,12 +95,6 @@ class Facts:
             self._file(tool, path, given, redact)
         elif tool == "ExitPlanMode":
             self._say(PLAN, text(given, "plan"), entry, redact)
-        elif tool == "TodoWrite" and type(given.get("todos")) is list:
-            self.todos = [
-                [text(todo, "status")[:32], excerpt(redacted(text(todo, "content"), redact), 200)]
-                for todo in given["todos"][:32]
-                if type(todo) is dict and todo.get("content")
-            ]
         elif command:
             self._mentions(command, redact)
             if "git commit" in command:
