@@ -101,14 +101,29 @@ def test_the_statusline_is_shown_and_keeps_what_the_client_told_it(tmp_path: Pat
     assert saved["heard"]["events"]["StatusLine"] >= 1
 
 
+def hook_files() -> dict[Path, dict]:
+    """The plugin's own, which the client finds by itself, and those its manifest names."""
+    manifest = json.loads((PLUGIN / ".claude-plugin/plugin.json").read_text())
+    paths = [PLUGIN / "hooks/hooks.json", *(PLUGIN / named for named in manifest["hooks"])]
+    return {path: json.loads(path.read_text())["hooks"] for path in paths}
+
+
 def test_the_plugin_asks_for_the_same_events_as_install() -> None:
-    hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
-    asked = {
-        event: (hook["timeout"], hook.get("async", False))
+    asked = [
+        (event, (hook["timeout"], hook.get("async", False)))
+        for hooks in hook_files().values()
         for event, [group] in hooks.items()
         for hook in group["hooks"]
-    }
-    assert asked == EVENTS
+    ]
+    assert sorted(asked) == sorted(EVENTS.items())
+
+
+def test_an_event_that_not_every_client_knows_stands_apart() -> None:
+    """2.1.110 and 2.1.200 pass over a whole file of hooks for one event that they do not know."""
+    first, *apart = hook_files().values()
+    assert not first.keys() & {"PostToolBatch", "PostModelSwitch"}
+    assert sorted(event for hooks in apart for event in hooks) == ["PostModelSwitch", "PostToolBatch"]
+    assert all(len(hooks) == 1 for hooks in apart)
 
 
 def test_the_plugin_has_the_version_of_the_package() -> None:
