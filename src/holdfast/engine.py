@@ -245,7 +245,7 @@ def _transcript(event: Event) -> str:
 
 def _read(state: State, event: Event, app: Holdfast) -> str:
     """Catch up with the transcript. Why that was not possible, or "": the event counts in any case."""
-    path = _transcript(event)
+    path = _path(state, event)
     if not path:
         return ""
     most, seconds = _MOST_AT.get(event.name, _MOST)

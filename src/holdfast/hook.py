@@ -17,7 +17,7 @@ from holdfast import engine
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed, now
 from holdfast.core.events import Event, from_hook
-from holdfast.core.heard import STATUSLINE
+from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.disk import trail
 from holdfast.disk.home import is_safe_name
@@ -27,6 +27,8 @@ from holdfast.errors import HoldfastError, Late
 #: statusline and a command more than 2.
 _BUDGET_S = 1.0
 _BUDGETS_S = {"PreCompact": 1.75, "SessionEnd": 1.2, "SessionStart": 1.75, "Stop": 1.75, STATUSLINE: 3.0}
+#: What is reported in these ways names no event.
+_REPORTS = {"statusline": STATUSLINE, "measured": MEASURED}
 _COMMAND_S = 10.0
 _SLASH = "/holdfast:"
 #: A second ring, for a hook that is stuck in giving up.
@@ -46,7 +48,7 @@ def main() -> None:
             _command(app)
             return
         payload, size = _read_stdin()
-        event = from_hook(payload, now(), size, STATUSLINE if sys.argv[1:] == ["statusline"] else "")
+        event = from_hook(payload, now(), size, _REPORTS.get(" ".join(sys.argv[1:]), ""))
         _give(app, _BUDGETS_S.get(event.name, _BUDGET_S))
         if event.name == STATUSLINE:
             posix.write(1, _statusline(app, event).encode())

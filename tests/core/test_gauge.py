@@ -98,7 +98,7 @@ def test_window_sources_have_their_order() -> None:
     state.heard.model = "claude-opus-4-6[1m]"
     assert measure(state).window_source == "model id"
     state.heard.window, state.heard.window_of = 500_000, "claude-opus-4-6"
-    assert (measure(state).window, measure(state).window_source) == (500_000, "statusline")
+    assert (measure(state).window, measure(state).window_source) == (500_000, "client")
     assert (measure(state, window=300_000).window, measure(state, window=300_000).window_source) == (
         300_000,
         "config",

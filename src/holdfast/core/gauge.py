@@ -112,7 +112,7 @@ def _used(state: State, size: int, window: int) -> tuple[float, float, float, st
     ratio = meter.ratio()
     pending = sum(p[0] / ratio + p[1] for p in heard.pending.values())
     if heard.told[2:] == [seen.turns, seen.compacted] and heard.told[0] != meter.context:
-        # The statusline is told of a response before the transcript holds it, if there is one.
+        # The client itself knows of a response before the transcript holds it, if there is one.
         return heard.told[0], heard.told[1], pending, "usage+estimate" if pending else "usage"
     if state.awaits_boundary or not seen.entries:
         if state.awaits_boundary or heard.units:
@@ -138,7 +138,7 @@ def _window(state: State, model: str, own: int) -> tuple[int, str]:
     if own:
         return own, "config"
     if state.heard.window and _same(state.heard.window_of, model):
-        return state.heard.window, "statusline"
+        return state.heard.window, "client"
     if "[1m]" in model:
         return LARGE, "model id"
     known = _known(model)

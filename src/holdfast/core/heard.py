@@ -23,8 +23,8 @@ _SAVED = (
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
     "guard burst habit pressed"
 ).split()
-#: The client's statusline is no hook, but tells us as much as one.
-STATUSLINE = "StatusLine"
+#: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
+STATUSLINE, MEASURED = "StatusLine", "Measured"
 #: The name under which a prompt waits to be read in the transcript.
 PROMPT = "prompt"
 
@@ -37,7 +37,7 @@ class Heard:
     messages = reads = edited = tools_used = subagents = 0
     # The number of the compaction that PreCompact announced; 0: none.
     compacting = 0
-    window = 0  # as the statusline reported it, for the model `window_of`
+    window = 0  # as the client itself reported it, for the model `window_of`
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
     lost = 0  # whether a summary lost something that is still to be said
@@ -53,7 +53,7 @@ class Heard:
         self.tasks: dict = {}  # id -> status
         # Number of the compaction heard of but not yet read, and the turns read until then.
         self.awaits: list = []
-        # Context and output as the statusline was told them; turns and compactions read until then.
+        # Context and output as the client itself reported them; turns and compactions read until then.
         self.told: list = []
         self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]
         self.client: dict = {}  # the client's own settings when the session began
@@ -105,8 +105,8 @@ def _nothing(heard: Heard, event: Event) -> None:
     pass
 
 
-def _statusline(heard: Heard, event: Event) -> None:
-    """The only surface on which the client itself says how large the window is and what is in it."""
+def _measured(heard: Heard, event: Event) -> None:
+    """The only surfaces on which the client itself says how large the window is and what is in it."""
     window = event.data.get("context_window")
     if type(window) is not dict:
         return
@@ -114,7 +114,9 @@ def _statusline(heard: Heard, event: Event) -> None:
     if size >= 1000:
         heard.window, heard.window_of = size, heard.model
     told = usage(window.get("current_usage"))
-    if told:  # absent before the first response, zeros right after a compaction
+    # Absent before the first response, zeros right after a compaction. The mod knows no output: what the
+    # statusline said of the same response stands.
+    if told and (told.output or heard.told[:1] != [told.context]):
         heard.told = [told.context, told.output]
 
 
@@ -229,7 +231,8 @@ _WHAT = {
     "PostToolUseFailure": _tool,
     "PostToolBatch": _batch,
     "Stop": _stop,
-    STATUSLINE: _statusline,
+    STATUSLINE: _measured,
+    MEASURED: _measured,
     "PostCompact": _compacted,
     "TaskCreated": _task_made,
     "TaskCompleted": _task_done,

@@ -1,7 +1,7 @@
 """All that is known of one session (or one subagent of it): what was seen and what was heard."""
 
 from holdfast.core.events import Event
-from holdfast.core.heard import PROMPT, STATUSLINE, Heard, hear
+from holdfast.core.heard import PROMPT, Heard, hear
 from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.core.seen import Seen, checksum
 from holdfast.errors import Damaged
@@ -36,9 +36,9 @@ class State:
             heard.model_at = seen.turns
         for waiting in heard.pending.values():
             waiting[2:] = waiting[2:] or [seen.prompted, seen.turns]
-        if event.name == STATUSLINE and len(heard.told) == 2:
+        if len(heard.told) == 2:
             heard.told += [seen.turns, seen.compacted]
-        elif event.name == "PreCompact":
+        if event.name == "PreCompact":
             heard.compacting = seen.compacted + 1
         elif event.name == "SessionStart":
             heard.awaits = []

@@ -1,0 +1,48 @@
+// The mod: the part of the plugin that runs inside the client (2.1.287 and newer; older ones pass it over).
+//
+// It hands holdfast what only the client knows, the size of the window and what is in it, when a session
+// starts and after every turn. One process each time, which is given two seconds; nothing is shown, nothing
+// is sent to the model, and whatever fails is left at that: the hooks do without it.
+
+const RUN_MS = 2000;
+
+async function report($, context) {
+  const [id, model] = await Promise.all([$.session.id(), $.session.model()]);
+  const measured = {
+    session_id: id,
+    model: { id: model },
+    context_window: {
+      context_window_size: context.window,
+      current_usage: context.tokens === undefined ? null : { input_tokens: context.tokens },
+    },
+  };
+  await $.process.run([`${$.plugin.root}/run`, "measured"], {
+    stdin: JSON.stringify(measured),
+    timeoutMs: RUN_MS,
+  });
+}
+
+async function start($) {
+  try {
+    const { context } = await $.session.usage();
+    await report($, context);
+  } catch {}
+}
+
+async function measure($, e) {
+  try {
+    await report($, e.context);
+  } catch {}
+}
+
+export function register(on) {
+  on("session.start", ($, e, next) => {
+    void start($); // nobody waits for it
+    return next(e);
+  });
+  on("session.measure", async ($, e, next) => {
+    const measured = await next(e);
+    if (e.changed.includes("context")) await measure($, e); // not for a rate limit alone
+    return measured;
+  });
+}

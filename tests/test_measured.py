@@ -1,0 +1,107 @@
+"""What the plugin's mod reports, run as the mod runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hooks import (
+    PACKAGE,
+    PYTHON,
+    WRONG,
+    Transcript,
+    environ,
+    event,
+    heard,
+    notes,
+    run_hook,
+    state,
+    used,
+)
+
+
+def payload(context: int = 0, window: int = 200_000, **more: object) -> dict:
+    """It names no transcript: the mod is not told where that is."""
+    data = {
+        "session_id": "s1",
+        "model": {"id": "claude-opus-4-6"},
+        "context_window": {
+            "context_window_size": window,
+            "current_usage": {"input_tokens": context} if context else None,
+        },
+    }
+    return data | more
+
+
+def answered(data: object, home: Path, how: str = "measured", **env: str) -> str:
+    done = subprocess.run(
+        [PYTHON, "-I", "-S", PACKAGE / "launch.py", how],
+        input=json.dumps(data).encode(),
+        env=environ(home, **env),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == b""
+    return done.stdout.decode()
+
+
+@pytest.fixture
+def session(home: Path) -> Transcript:
+    """One that began small."""
+    transcript = Transcript(home.parent / "t.jsonl")
+    transcript.prompt("fix it")
+    transcript.answer(30_000)
+    run_hook(event("Stop", transcript=transcript.path), home)
+    return transcript
+
+
+def test_the_window_and_what_is_in_it_are_kept_for_the_hooks(home: Path) -> None:
+    assert answered(payload(window=500_000), home) == ""
+    saved = state(home)["heard"]
+    assert (saved["window"], saved["window_of"], saved["model"]) == (500_000, *["claude-opus-4-6"] * 2)
+    assert "told" not in saved, "before the first response nothing is in it"
+    assert answered(payload(125_000, window=500_000), home) == ""
+    assert used(home) == 125_000
+    assert heard(home) == {"Measured": 2}
+
+
+def test_the_transcript_is_read_on_and_has_the_last_word(home: Path, session: Transcript) -> None:
+    """It knows the output, too."""
+    session.answer(60_000, output=700)
+    answered(payload(60_000), home)
+    assert used(home) == 60_700
+    answered(payload(61_000), home)  # not in the file yet
+    assert used(home) == 61_000
+
+
+def test_what_the_statusline_said_of_the_same_response_stands(home: Path) -> None:
+    told = {"input_tokens": 60_000, "output_tokens": 700}
+    said = payload(context_window={"context_window_size": 200_000, "current_usage": told})
+    assert answered(said, home, how="statusline")
+    answered(payload(60_000), home)
+    assert used(home) == 60_700
+
+
+def test_a_transcript_that_is_gone_stays_gone(home: Path, session: Transcript) -> None:
+    """The report names none; that is no sign of its being back."""
+    session.path.unlink()
+    for _ in range(2):
+        run_hook(event("Stop", transcript=session.path), home)
+        answered(payload(61_000), home)
+    assert [note["what"] for note in notes(home)] == ["the transcript is gone"]
+
+
+@pytest.mark.parametrize("name", [*payload(), "context_window_size", "current_usage", "input_tokens"])
+def test_whatever_it_is_given_it_ends_well(home: Path, session: Transcript, name: str) -> None:
+    for wrong in WRONG:
+        told = {"context_window_size": 200_000, "current_usage": {"input_tokens": 84_000}}
+        if name in told:
+            told[name] = wrong  # type: ignore[assignment]
+        elif name == "input_tokens":
+            told["current_usage"] = {"input_tokens": wrong}
+        said = answered(payload(context_window=told) | ({name: wrong} if name in payload() else {}), home)
+        assert said == ""
