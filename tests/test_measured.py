@@ -1,4 +1,4 @@
-"""What the plugin's mod reports, run as the mod runs it."""
+"""What the plugin's mod reports and is answered, run as the mod runs it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from hooks import (
     environ,
     event,
     heard,
+    lines,
     notes,
     run_hook,
     state,
     used,
 )
+
+HALF = {"HOLDFAST_COMPACTION_AT": "50"}
 
 
 def payload(context: int = 0, window: int = 200_000, **more: object) -> dict:
@@ -28,6 +31,7 @@ def payload(context: int = 0, window: int = 200_000, **more: object) -> dict:
     data = {
         "session_id": "s1",
         "model": {"id": "claude-opus-4-6"},
+        "interactive": True,
         "context_window": {
             "context_window_size": window,
             "current_usage": {"input_tokens": context} if context else None,
@@ -93,6 +97,43 @@ def test_a_transcript_that_is_gone_stays_gone(home: Path, session: Transcript) -
         run_hook(event("Stop", transcript=session.path), home)
         answered(payload(61_000), home)
     assert [note["what"] for note in notes(home)] == ["the transcript is gone"]
+
+
+def test_no_compaction_is_asked_for_unless_a_person_said_when(home: Path, session: Transcript) -> None:
+    assert answered(payload(166_000), home) == ""
+    assert answered(payload(166_000), home, HOLDFAST_COMPACTION_AT="0") == ""
+
+
+def test_a_compaction_is_asked_for_where_it_was_wanted(home: Path, session: Transcript) -> None:
+    assert answered(payload(83_000), home, **HALF) == ""  # of 167,000, where the client would
+    assert answered(payload(84_000, interactive=False), home, **HALF) == ""
+    assert answered(payload(84_000), home, **HALF) == '{"compact":true}'
+    (asked,) = [note for note in lines(home / "events.jsonl") if note["event"] == "compaction.asked"]
+    assert (asked["session"], asked["fill"], asked["threshold"]) == ("s1", 50.3, 50)
+
+
+def test_it_is_asked_for_again_until_one_begins_and_then_in_the_next_cycle(
+    home: Path, session: Transcript
+) -> None:
+    """A turn that had begun meanwhile was in the way; or a person has stopped it."""
+    assert answered(payload(84_000), home, **HALF)
+    assert answered(payload(85_000), home, **HALF)
+    run_hook(event("PreCompact", transcript=session.path, trigger="manual"), home)
+    assert answered(payload(86_000), home, **HALF) == ""
+    run_hook(event("SessionStart", transcript=session.path, source="compact"), home)
+    run_hook(event("PostCompact", transcript=session.path), home)
+    assert answered(payload(), home, **HALF) == ""
+    session.boundary(86_000, 9000)
+    session.answer(31_000)
+    assert answered(payload(31_000), home, **HALF) == ""
+    session.answer(90_000)
+    assert answered(payload(90_000), home, **HALF)
+
+
+def test_a_threshold_that_is_none_is_said_and_counts_as_none(home: Path, session: Transcript) -> None:
+    for wrong in ("half", "-1", "101", "50.5", "٥٠"):
+        assert answered(payload(166_000), home, HOLDFAST_COMPACTION_AT=wrong) == ""
+        assert state(home)["heard"]["trouble"].startswith("HOLDFAST_COMPACTION_AT is ")
 
 
 @pytest.mark.parametrize("name", [*payload(), "context_window_size", "current_usage", "input_tokens"])

@@ -13,7 +13,7 @@ from holdfast.core.decide import ASKED, OWED, due, is_cold_due
 from holdfast.core.events import Event
 from holdfast.core.fold import runs_tests
 from holdfast.core.gauge import Reading, measure
-from holdfast.core.heard import STATUSLINE
+from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.core.ladder import ADVISORY, name_of
 from holdfast.core.state import State
@@ -108,6 +108,10 @@ def handle(event: Event, app: Holdfast) -> Reply:
             from holdfast import statusline  # no hook needs it
 
             answer = statusline.line(state, reading, now, app)
+        elif event.name == MEASURED:
+            from holdfast import measured  # nor this
+
+            answer = measured.answer(state, event, app, reading)
         else:
             answer = ""
         if is_cold_due(state, event, reading.fill, app.config):

@@ -1,4 +1,4 @@
-"""The plugin's mod in the client: what it reports, and that its failing disturbs nobody."""
+"""The plugin's mod in the client: what it reports, what it starts, and that its failing disturbs nobody."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 from client.client import Machine, Run
+from client.saved import Saved
 from client.test_plugin import PLUGIN, handled, told
 from holdfast.app import Holdfast
 from holdfast.ops.context import usage
-from hooks import edit, heard, notes, state
+from hooks import edit, heard, lines, notes, state
 
 MODEL = ["--model", "claude-opus-4-6"]
+#: The client compacts at 167,000.
+HALF = {"HOLDFAST_COMPACTION_AT": "50"}
 BEGIN = [{"event": "SessionStart"}, {"see": "bypass permissions"}]
 
 
@@ -39,10 +42,12 @@ def ask(machine: Machine, plugin: Path, main: list[dict], env: dict[str, str] | 
     return run
 
 
-def sit(machine: Machine, plugin: Path, script: dict, keys: list[dict]) -> Run:
+def sit(
+    machine: Machine, plugin: Path, script: dict, keys: list[dict], env: dict[str, str] | None = None
+) -> Run:
     """At the screen, where nothing of ours is drawn: there is no statusline."""
     keys = [*BEGIN, *keys, {"type": "/exit"}]
-    run = machine.run(script, MODEL, plugin_dirs=[plugin], keys=keys)
+    run = machine.run(script, MODEL, plugin_dirs=[plugin], keys=keys, env=env)
     assert (run.returncode, run.trouble, run.refused, run.unplayed) == (0, "", [], {})
     return run
 
@@ -58,14 +63,22 @@ def check(machine: Machine, run: Run, reports: int) -> None:
     assert not notes(home(machine))
 
 
+def asked(machine: Machine) -> int:
+    return sum(note["event"] == "compaction.asked" for note in lines(home(machine) / "events.jsonl"))
+
+
 @pytest.mark.parametrize("with_mod", [True, False])
 def test_without_a_screen_the_client_still_says_what_it_measured(
     machine: Machine, plugin: Path, with_mod: bool
 ) -> None:
+    """And a threshold means nothing there: the client compacts no such session between turns."""
     if not with_mod:
         edit(plugin / "hooks/hooks.json", '  "modules": ["./mod.mjs"],\n', "")
-    run = ask(machine, plugin, [{"run": "true", "context": 90_000}, {"say": "done", "context": 91_000}])
+    run = ask(
+        machine, plugin, [{"run": "true", "context": 90_000}, {"say": "done", "context": 91_000}], HALF
+    )
     check(machine, run, 2 if with_mod else 0)
+    assert asked(machine) == 0
     known = state(home(machine), run.session)["heard"]
     sent = run.requests[-1]["usage"]
     context = sent["input_tokens"] + sent["cache_read_input_tokens"] + sent["cache_creation_input_tokens"]
@@ -74,6 +87,44 @@ def test_without_a_screen_the_client_still_says_what_it_measured(
     )
     shown = usage(Holdfast.open({"HOLDFAST_HOME": str(home(machine))}), session=run.session)
     assert (shown.max, shown.window_source) == (200_000, "client" if with_mod else "model")
+
+
+def test_a_compaction_begins_at_the_threshold_once_in_a_cycle(machine: Machine, plugin: Path) -> None:
+    turns = [60_000, 90_000, 32_000, 93_000, 95_000]
+    script = {
+        "main": [{"say": f"answer {context}", "context": context} for context in turns],
+        "summary": [{"say": "<summary>all of it</summary>"}, {"say": "never said", "delay_s": 9}],
+    }
+    keys = [
+        {"type": "first"},
+        {"event": "Stop"},
+        {"type": "second"},
+        {"event": "PostCompact"},
+        {"type": "third"},
+        {"event": "Stop", "times": 3},
+        {"type": "fourth"},
+        {"see": "Compacting"},
+        {"press": "escape"},  # not now
+        {"see": "❯"},
+        {"type": "fifth"},
+        {"event": "Stop", "times": 5},
+    ]
+    run = sit(machine, plugin, script, keys, HALF)
+    check(machine, run, 6)
+    assert (told(run)["PreCompact"], told(run)["PostCompact"], asked(machine)) == (2, 1, 2)
+    saved = Saved.read(home(machine), machine.project)
+    saved.check()
+    before = [one for one in saved.files if one.fields["reason"] == "compaction"]
+    assert [one.fields["used_tokens"] for one in before] == [90_050, 93_050]
+    assert state(home(machine), run.session)["heard"]["told"][:1] == [95_000]
+
+
+def test_no_compaction_begins_that_nobody_wanted(machine: Machine, plugin: Path) -> None:
+    script = {"main": [{"say": "one", "context": 60_000}, {"say": "two", "context": 160_000}]}
+    keys = [{"type": "first"}, {"event": "Stop"}, {"type": "second"}, {"event": "Stop", "times": 2}]
+    run = sit(machine, plugin, script, keys)
+    check(machine, run, 3)
+    assert (told(run)["PreCompact"], asked(machine)) == (0, 0)
 
 
 @pytest.fixture
@@ -92,7 +143,7 @@ def test_nobody_waits_for_a_report(machine: Machine, plugin: Path, hung: Path) -
     edit(plugin / "hooks/mod.mjs", "RUN_MS = 2000", "RUN_MS = 600_000")
     script = {"main": [{"say": "one", "context": 60_000}, {"say": "two", "context": 61_000}]}
     keys = [{"type": "first"}, {"event": "Stop"}, {"type": "second"}, {"event": "Stop", "times": 2}]
-    check(machine, sit(machine, plugin, script, keys), 0)
+    check(machine, sit(machine, plugin, script, keys, HALF), 0)
     assert len(hung.read_text().split()) == 2, (
         "one at the start; after the turns one, which is still awaited"
     )

@@ -4,8 +4,9 @@ import pytest
 
 from holdfast.core import decide
 from holdfast.core.config import DEFAULTS, STANDARD, Config
-from holdfast.core.decide import due, is_cold_due, unsaved, work
+from holdfast.core.decide import due, is_cold_due, is_compaction_due, unsaved, work
 from holdfast.core.events import Event
+from holdfast.core.gauge import Reading
 from holdfast.core.ladder import reached
 from holdfast.core.state import State
 
@@ -192,3 +193,41 @@ def test_so_does_the_look_for_cold_work(values, turns, fill, looked, is_due):
     given = state(turns=turns)
     given.heard.cold = looked
     assert is_cold_due(given, Event("Stop", "s1", 0, {}), fill, Config(values)) is is_due
+
+
+#: used of 100,000, how that is known, the threshold; what differs from a session at a screen, of which
+#: 20,000 are always there; whether a compaction is asked for.
+ASKS = [
+    (50_000, "usage", 50, {}, True),
+    (50_000, "usage+estimate", 50, {}, True),
+    (49_900, "usage", 50, {}, False),
+    (99_000, "usage", 0, {}, False),
+    (99_000, "estimate", 50, {}, False),
+    (99_000, "usage", 50, {"interactive": False}, False),
+    (99_000, "usage", 50, {"interactive": 1}, False),
+    # One was announced: it is under way, or someone has stopped it.
+    (99_000, "usage", 50, {"compacting": 1}, False),
+    (99_000, "usage", 50, {"compacting": 3, "compacted": 2}, False),
+    (99_000, "usage", 50, {"compacted": 2}, True),
+    (99_000, "usage", 50, {"compacted": 1, "awaits": [2, 9]}, False),
+    # It would leave as much as that.
+    (60_000, "usage", 20, {}, False),
+    (60_000, "usage", 21, {}, True),
+    (60_000, "usage", 50, {"after": 30_000}, False),
+    (60_000, "usage", 50, {"after": 29_999}, True),
+]
+
+
+@pytest.mark.parametrize(("context", "source", "at", "given", "is_due"), ASKS)
+def test_a_compaction_is_asked_for(context, source, at, given, is_due):
+    made = state(turns=9, compacted=given.get("compacted", 0))
+    made.seen.meter.base = 20_000
+    if "after" in given:
+        made.seen.compactions = [
+            ["", "auto", 90_000, 40_000, 0, ""],
+            ["", "manual", 90_000, given["after"], 0, ""],
+        ]
+    made.heard.compacting, made.heard.awaits = given.get("compacting", 0), given.get("awaits", [])
+    reading = Reading(context, 0, 0, source, 200_000, 100_000, "client", "claude-opus-4-6")
+    told = Event("Measured", "s1", 0, {"interactive": given.get("interactive", True)})
+    assert is_compaction_due(made, told, reading, Config({"compaction.at": at})) is is_due

@@ -1,11 +1,12 @@
-"""When a checkpoint is due: `due`, and when finished work is looked through for what has gone cold:
-`is_cold_due`. Every rule of it is a line here.
+"""When a checkpoint is due: `due`, when finished work is looked through for what has gone cold:
+`is_cold_due`, and when a compaction is asked for: `is_compaction_due`. Every rule of it is a line here.
 
 From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
 one looks.
 """
 
 from holdfast.core.events import Event
+from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.ladder import CHECKPOINT, WARNING, name_of
 from holdfast.core.state import State
@@ -102,3 +103,16 @@ def is_cold_due(state: State, event: Event, fill: float, config: "Config") -> bo
     if not looked or looked[1] != state.seen.rereads:  # the session went back: what was made may be untrue
         return True
     return not 0 <= turns - looked[0] < config["cold.every_turns"]
+
+
+def is_compaction_due(state: State, event: Event, reading: Reading, config: Config) -> bool:
+    """Whether the person's own threshold is reached, by a measurement and at a screen. Once in a cycle: one
+    that was announced is under way, or was stopped by someone who had a reason. And not where as much as
+    that is always there, or was left by the last one: another would leave no less."""
+    seen, heard, at = state.seen, state.heard, config["compaction.at"]
+    if not at or reading.fill < at or event.data.get("interactive") is not True:
+        return False
+    if not reading.source.startswith("usage") or state.awaits_boundary or heard.compacting > seen.compacted:
+        return False
+    left = seen.meter.bare() + (seen.compactions[-1][3] if seen.compactions else 0)
+    return bool(100 * left < at * reading.capacity)
