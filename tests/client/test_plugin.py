@@ -79,6 +79,7 @@ def test_the_plugin_and_its_marketplace_are_valid_to_the_client(tmp_path: Path, 
         said = (run.folder / "stdout").read_text()
         assert (run.returncode, "Validation passed" in said) == (0, True), said
         assert ("./mod.mjs hooks: session.start, session.measure" in said) is (place == PLUGIN)
+        assert "warning" not in said
 
 
 def test_the_plugin_works_from_a_marketplace(tmp_path: Path, binary: Path) -> None:
@@ -89,6 +90,7 @@ def test_the_plugin_works_from_a_marketplace(tmp_path: Path, binary: Path) -> No
     enabled = json.loads((machine.config / "settings.json").read_text())["enabledPlugins"]
     run = play(machine, {"enabledPlugins": enabled}, [])
     assert handled(machine, run) == told(run)
+    assert heard(machine.config / "holdfast", run.session)["Measured"] == 2
 
 
 def test_the_statusline_is_shown_and_keeps_what_the_client_told_it(tmp_path: Path, binary: Path) -> None:
