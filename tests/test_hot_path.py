@@ -33,7 +33,7 @@ LOADED = (
     "holdfast.core.seen holdfast.core.sizes holdfast.core.state holdfast.core.thrash "
     "holdfast.core.transcript holdfast.disk holdfast.disk.compiled holdfast.disk.files "
     "holdfast.disk.home holdfast.disk.sessions holdfast.disk.trail holdfast.disk.transcripts "
-    "holdfast.engine holdfast.errors holdfast.hook"
+    "holdfast.engine holdfast.errors holdfast.hook holdfast.watch"
 ).split()
 TOO_DEAR = "json re typing enum os dataclasses pathlib signal functools collections logging".split()
 

@@ -17,7 +17,7 @@ HOT = (
     "__init__ errors clock core/__init__ core/config core/jsontext core/events core/sizes "
     "core/transcript core/meter core/seen core/rewind core/fold core/heard core/state core/gauge "
     "core/ladder core/forecast core/thrash core/guard core/decide core/lines disk/__init__ disk/home "
-    "disk/files disk/trail disk/compiled disk/sessions disk/transcripts app engine hook"
+    "disk/files disk/trail disk/compiled disk/sessions disk/transcripts app watch engine hook"
 ).split()
 
 #: What a checkpoint, a block and a brief need besides: in a file of its own, loaded only then.

@@ -6,6 +6,7 @@ else brings an event.
 
 import time
 
+from holdfast import watch
 from holdfast.app import READ, Holdfast
 from holdfast.clock import elapsed, rfc3339
 from holdfast.core import guard
@@ -15,7 +16,6 @@ from holdfast.core.fold import runs_tests
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
-from holdfast.core.ladder import ADVISORY, name_of
 from holdfast.core.state import State
 from holdfast.disk import sessions, trail, transcripts
 from holdfast.errors import MISTAKES, BadInput, HoldfastError, is_full
@@ -71,25 +71,9 @@ def handle(event: Event, app: Holdfast) -> Reply:
     home = app.home
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
-        trouble = _read(state, event, app) or app.trouble
-        if trouble != state.heard.trouble:  # said once, not with every event
-            state.heard.trouble = trouble
-            trail.note(home, "degraded.session", session=event.session, agent=event.agent, what=trouble)
-        if _begins(event) or not state.heard.events:
-            _ask_client(state, event, app)
-        # The client tells its hooks the project, but not its commands, and `cwd` goes where the model goes.
-        told = app.environ.get("CLAUDE_PROJECT_DIR", "") if app.in_hook else ""
-        state.heard.project = told or state.heard.project or event.cwd
-        state.overlay(event)
-        if event.name in _TASKS_AT and not event.agent:
-            _read_tasks(state, app)
-        if event.name == "PostToolUse" and event.data.get("tool_name") == "Bash":
-            _note_green(state, event, app)
+        _take_in(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
-        if state.heard.habit[:1] != [reading.model]:
-            _ask_habits(state, app, reading.model)
-        now = guard.look(state, reading, app.config)
-        _note_pressure(state, app, reading, now)
+        now = watch.look(state, app, reading)
         once = _Once(state, event, app)
         says = event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS)
         tells = [] if says else guard.due(state, event, reading, now, app.config)  # one thing at a time
@@ -103,28 +87,36 @@ def handle(event: Event, app: Holdfast) -> Reply:
         if says:
             answer = _say(event, state, app, once)
         elif tells:
-            answer = _tell(tells, event, state, app, reading, now)
-        elif event.name == STATUSLINE:
-            from holdfast import statusline  # no hook needs it
-
-            answer = statusline.line(state, reading, now, app)
-        elif event.name == MEASURED:
-            from holdfast import measured  # nor this
-
-            answer = measured.answer(state, event, app, reading)
+            answer = watch.tell(tells, event, state, app, reading, now)
         else:
-            answer = ""
+            answer = _report(event, state, app, reading, now)
         if is_cold_due(state, event, reading.fill, app.config):
             from holdfast import coldwork  # every ten turns at most
 
             coldwork.compress(state, app, _path(state, event))
         if event.name in _TEACHES:
-            from holdfast.disk import habits
-
-            habits.bring_up(home, state)
+            watch.remember(state, app)
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
     return Reply(reading, answer, taken)
+
+
+def _take_in(state: State, event: Event, app: Holdfast) -> None:
+    """The transcript as far as it can be read, and the event laid over it."""
+    trouble = _read(state, event, app) or app.trouble
+    if trouble != state.heard.trouble:  # said once, not with every event
+        state.heard.trouble = trouble
+        trail.note(app.home, "degraded.session", session=event.session, agent=event.agent, what=trouble)
+    if _begins(event) or not state.heard.events:
+        _ask_client(state, event, app)
+    # The client tells its hooks the project, but not its commands, and `cwd` goes where the model goes.
+    told = app.environ.get("CLAUDE_PROJECT_DIR", "") if app.in_hook else ""
+    state.heard.project = told or state.heard.project or event.cwd
+    state.overlay(event)
+    if event.name in _TASKS_AT and not event.agent:
+        _read_tasks(state, app)
+    if event.name == "PostToolUse" and event.data.get("tool_name") == "Bash":
+        _note_green(state, event, app)
 
 
 class _Once:
@@ -146,36 +138,6 @@ class _Once:
         return self._made
 
 
-def _ask_habits(state: State, app: Holdfast, model: str) -> None:
-    from holdfast.disk import habits  # once per session and model
-
-    known = habits.of(app.home, model)
-    state.heard.habit = [model, round(known.pace), round(known.seconds, 1), known.sessions]
-
-
-def _note_pressure(state: State, app: Holdfast, reading: Reading, now: guard.Look) -> None:
-    """Every change of the level goes into the trail, for whoever routes work by it."""
-    before = guard.note(state, reading, now)
-    if before < 0:
-        return
-    coming = now.forecast
-    trail.note(
-        app.home,
-        "CONTEXT_PRESSURE",
-        session=state.session,
-        agent=state.agent,
-        level=now.level,
-        before=name_of(before),
-        early=now.is_early,
-        fill=reading.fill,
-        used=reading.used,
-        capacity=reading.capacity,
-        velocity=now.velocity,
-        turns=[coming.low, coming.turns, coming.high] if coming else [],
-        under_pressure=now.rung >= ADVISORY,
-    )
-
-
 def _say(event: Event, state: State, app: Holdfast, once: _Once) -> str:
     _load_more(app)
     from holdfast import restoring  # only a compaction and a beginning are spoken at
@@ -183,15 +145,17 @@ def _say(event: Event, state: State, app: Holdfast, once: _Once) -> str:
     return restoring.say(event, state, app, once)
 
 
-def _tell(what: list, event: Event, state: State, app: Holdfast, reading: Reading, now: guard.Look) -> str:
-    from holdfast import telling  # each rung once per cycle
+def _report(event: Event, state: State, app: Holdfast, reading: Reading, now: guard.Look) -> str:
+    """What is answered to those who report for the client, and are no hooks."""
+    if event.name == STATUSLINE:
+        from holdfast import statusline
 
-    said, advice = telling.reply(what, event, state, app, reading, now)
-    if advice:
-        from holdfast import books
+        return statusline.line(state, reading, now, app)
+    if event.name == MEASURED:
+        from holdfast import measured
 
-        books.book(event, state, app, "advice", len(advice))
-    return said
+        return measured.answer(state, event, app, reading)
+    return ""
 
 
 def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int, once: _Once) -> dict:

@@ -105,7 +105,7 @@ def is_cold_due(state: State, event: Event, fill: float, config: "Config") -> bo
     return not 0 <= turns - looked[0] < config["cold.every_turns"]
 
 
-def is_compaction_due(state: State, event: Event, reading: Reading, config: Config) -> bool:
+def is_compaction_due(state: State, event: Event, reading: Reading, config: "Config") -> bool:
     """Whether the person's own threshold is reached, by a measurement and at a screen. Once in a cycle: one
     that was announced is under way, or was stopped by someone who had a reason. And not where as much as
     that is always there, or was left by the last one: another would leave no less."""
