@@ -62,7 +62,7 @@ def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
 
 
 def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
-    why = _changed(state.seen, fd, size)
+    why = changed(state.seen.identity, state.seen.offset, fd, size)
     if why:
         state.seen, state.behind = _again(state.seen, why), None
         state.heard.pending.clear()
@@ -86,7 +86,7 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         state.behind = state.behind or _front(state.seen)
         state.seen = _newest(state.seen, line_end(fd, size - _NEWEST_LATE, size))
         whole = not _fold_range(state.seen, fd, size, elapsed() + _EXTRA_S)
-    _identify(state.seen, fd)
+    state.seen.identity = identity(fd, state.seen.offset)
     if state.behind and left > 0:
         _fill_in(state, fd, size, left, until)
     state.settle()
@@ -126,7 +126,7 @@ def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
         behind = _without(behind, abandoned, fd, size, most)
     state.behind = behind
     if behind is not None and behind.offset >= state.seen.offset:
-        _identify(behind, fd)
+        behind.identity = identity(fd, behind.offset)
         state.seen, state.behind = behind, None
 
 
@@ -289,23 +289,22 @@ def _checksum_at(fd: int, start: int, length: int) -> int:
     return checksum(posix.pread(fd, length, start))
 
 
-def _identify(seen: Seen, fd: int) -> None:
-    """Remember what the file looked like where we began and where we stopped."""
-    head = min(_HEAD, seen.offset)
-    tail = min(_TAIL, seen.offset)
-    seen.identity = [head, _checksum_at(fd, 0, head), tail, _checksum_at(fd, seen.offset - tail, tail)]
+def identity(fd: int, offset: int) -> list[int]:
+    """What the file looks like where reading began and where, at `offset`, it stopped."""
+    head, tail = min(_HEAD, offset), min(_TAIL, offset)
+    return [head, _checksum_at(fd, 0, head), tail, _checksum_at(fd, offset - tail, tail)]
 
 
-def _changed(seen: Seen, fd: int, size: int) -> str:
+def changed(known: list[int], offset: int, fd: int, size: int) -> str:
     """Why what was read no longer stands in the file, or "". A copy with the same content under
     another inode is the same transcript."""
-    if not seen.identity:
+    if not known:
         return ""
-    head, head_print, tail, tail_print = seen.identity
-    if size < seen.offset:
+    head, head_print, tail, tail_print = known
+    if size < offset:
         return "shrunk"
     if _checksum_at(fd, 0, head) != head_print:
         return "replaced"
-    if _checksum_at(fd, seen.offset - tail, tail) != tail_print:
+    if _checksum_at(fd, offset - tail, tail) != tail_print:
         return "rewritten"
     return ""
