@@ -22,8 +22,9 @@ sys.path.insert(0, str(REPO / "src"))
 
 from holdfast.app import Holdfast
 from holdfast.core.state import State
-from holdfast.disk import curve, transcripts
+from holdfast.disk import transcripts
 from holdfast.ops import replay
+from holdfast.ops.responses import curve
 
 
 def main() -> None:
@@ -54,7 +55,7 @@ def throughput(path: Path, times: int) -> str:
         "read the bytes": _bytes,
         "json.loads of every line": _json,
         "full fold": _fold,
-        "usage alone": _usages,
+        "usage curve alone": _curve,
         "replay": _replay,
     }
     best: dict[str, float] = {}
@@ -91,9 +92,8 @@ def _fold(path: Path) -> None:
     transcripts.catch_up(State("bench"), str(path), 1 << 62)
 
 
-def _usages(path: Path) -> None:
-    for _ in curve.usages(str(path)):
-        pass
+def _curve(path: Path) -> None:
+    curve(str(path))
 
 
 def _replay(path: Path) -> None:

@@ -7,7 +7,7 @@ from holdfast.core import sizes
 from holdfast.core.jsontext import text as _text
 
 #: No context is larger; a larger number in a file is damage, not usage.
-_MOST_TOKENS = 1 << 30
+MOST_TOKENS = 1 << 30
 #: No message has more blocks; what lies beyond is not worth a hook's time.
 _MOST_BLOCKS = 512
 #: Prompts the client writes itself, in sessions of clients that do not yet mark them.
@@ -107,7 +107,7 @@ _LABELS = (
 
 def count(value: object) -> int:
     """A token or line count, or 0: floats, booleans, negatives and nonsense are not counts."""
-    return value if type(value) is int and 0 <= value < _MOST_TOKENS else 0
+    return value if type(value) is int and 0 <= value < MOST_TOKENS else 0
 
 
 def _answer(made: Entry, record: dict) -> bool:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import orjson
+import msgspec
 
 from holdfast.app import Holdfast
 from holdfast.clock import at
@@ -301,8 +301,8 @@ def _records(raw: bytes, account: Account) -> list:
     """As hooks read them; a line that is whole is parsed by the faster parser."""
     if not raw.startswith(BOOKKEEPING):
         try:
-            value = orjson.loads(raw)
-        except ValueError:
+            value = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, ValueError, RecursionError):
             return records(raw, account)
         if type(value) is dict:
             return [value]
