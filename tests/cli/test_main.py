@@ -61,6 +61,46 @@ def test_usage_for_people_says_how_full_and_how_it_knows(transcript: Path) -> No
         assert words in done.stdout
 
 
+def test_a_scan_counts_tokens_by_session_and_model(transcript: Path) -> None:
+    agents = transcript.parent / "s1/subagents"
+    agents.mkdir(parents=True)
+    told = Script("agent", model="claude-haiku-4-5")
+    told.answer(context=9_000, output=70)
+    (agents / "agent-1.jsonl").write_bytes(told.bytes())
+    (transcript.parent / "empty.jsonl").write_bytes(b"")
+    shown = run("sessions", "--scan", str(transcript.parent))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    for words in ("s1", "128,980", "470", "opus-4-6, haiku-4-5", "all, in 3 files"):
+        assert words in shown.stdout
+    done = run("sessions", "--scan", str(transcript.parent), "--json")
+    said = json.loads(done.stdout)
+    opus = {"responses": 1, "input": 10, "cache_read": 119_990, "cache_creation": 0, "output": 400}
+    haiku = {"responses": 1, "input": 10, "cache_read": 8_990, "cache_creation": 0, "output": 70}
+    both = {name: opus[name] + haiku[name] for name in opus}
+    assert said["models"] == {"claude-opus-4-6": opus, "claude-haiku-4-5": haiku}
+    assert (said["tokens"], said["files"], said["read"], said["problems"]) == (both, 3, 0, [])
+    (session,) = said["sessions"]
+    assert (session["session"], session["tokens"]) == ("s1", both)
+    assert session["files"] == {"s1.jsonl": opus, "s1/subagents/agent-1.jsonl": haiku}
+
+
+def test_a_scan_is_of_the_clients_own_folder_unless_told_otherwise(tmp_path: Path) -> None:
+    folder = tmp_path / "projects/-home-mira"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        script = Script(f"s{number}")
+        script.answer(output=5)
+        (folder / f"s{number}.jsonl").write_bytes(script.bytes())
+        os.utime(folder / f"s{number}.jsonl", (number, number))
+    done = run("sessions", "--scan", "--limit", "2", "--json", CLAUDE_CONFIG_DIR=str(tmp_path))
+    said = json.loads(done.stdout)
+    assert [(one["session"], one["project"], one["last"]) for one in said["sessions"]] == [
+        ("s2", "-home-mira", "1970-01-01T00:00:02.000Z"),
+        ("s1", "-home-mira", "1970-01-01T00:00:01.000Z"),
+    ]
+    assert said["tokens"]["responses"] == 3
+
+
 @pytest.mark.parametrize("words", [["usage", "--help"], ["--help"], ["sessions", "--help"]])
 def test_help_is_made_from_the_registry(words: list[str]) -> None:
     done = run(*words)
@@ -78,6 +118,8 @@ def test_help_is_made_from_the_registry(words: list[str]) -> None:
         (["usage", "--session", "../../etc"], 2, "cannot be a session"),
         (["usage", "--session", "nobody"], 3, "no session 'nobody' is known"),
         (["usage", "--session", "a", "--transcript", "b"], 2, "not both"),
+        (["sessions", "--scan", "/no/such"], 3, "/no/such is not a folder"),
+        (["sessions", "/tmp"], 2, "holdfast sessions --scan /tmp"),
         (["usage"], 3, "no sessions yet"),
         (["usage", "--wat"], 2, "--wat"),
         (["sesions"], 2, 'Did you mean "sessions"'),

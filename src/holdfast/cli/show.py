@@ -42,7 +42,11 @@ _SOURCES = {
 
 
 #: Where the rest is told how to be shown: module of a value -> module that knows.
-_ELSEWHERE = {"holdfast.ops.health": "holdfast.cli.guarded", "holdfast.ops.replay": "holdfast.cli.guarded"}
+_ELSEWHERE = {
+    "holdfast.ops.health": "holdfast.cli.guarded",
+    "holdfast.ops.replay": "holdfast.cli.guarded",
+    "holdfast.ops.spent": "holdfast.cli.spent",
+}
 
 
 def show(value: object) -> None:
@@ -77,10 +81,10 @@ def _table(rows: list[Session]) -> RenderableType:
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "project")
     for row in rows:
         if row.problem and not row.used:
-            table.add_row(_short(row.session), Text(row.problem, style="yellow"))
+            table.add_row(short(row.session), Text(row.problem, style="yellow"))
             continue
         table.add_row(
-            _short(row.session),
+            short(row.session),
             row.project,
             model_of(row.model),
             f"{row.used:,}",
@@ -88,7 +92,7 @@ def _table(rows: list[Session]) -> RenderableType:
             row.level,
             f"{row.turns:,}",
             str(row.compactions),
-            _ago(row.last),
+            ago(row.last),
         )
     return table
 
@@ -105,7 +109,7 @@ def _(value: Listing) -> RenderableType:
         mark = " ★" if row.pinned else ""
         title = Text.assemble(row.id + mark, ("" if row.state == "ok" else f" {row.state}", "red"))
         whose = f"{row.reason}, agent {row.agent_id}" if row.agent_id else row.reason
-        table.add_row(title, _ago(row.created), whose, str(row.iteration), row.summary, row.project)
+        table.add_row(title, ago(row.created), whose, str(row.iteration), row.summary, row.project)
     return table
 
 
@@ -168,10 +172,10 @@ def _(value: Marked) -> RenderableType:
 
 @render.register
 def _(value: Check) -> RenderableType:
-    said = f"{_many(value.checkpoints, 'checkpoint')} in {_many(len(value.folders), 'folder')}"
+    said = f"{many(value.checkpoints, 'checkpoint')} in {many(len(value.folders), 'folder')}"
     if not value.findings:
         return Text(f"{said}: each is whole, ours and in the index")
-    return Group(Text(f"{said}; {_many(len(value.findings), 'finding')}"), _findings(value.findings))
+    return Group(Text(f"{said}; {many(len(value.findings), 'finding')}"), _findings(value.findings))
 
 
 @render.register
@@ -190,7 +194,7 @@ def _(value: Pruned) -> RenderableType:
     return Group(*[Text(f"removed {path}") for path in value.removed])
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -215,11 +219,11 @@ def _(value: Summaries) -> RenderableType:
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "subject")
     for row in value:
         if row.problem:
-            table.add_row(row.id[:12], "", "", "", Text("damaged", style="red"), _short(row.session_id))
+            table.add_row(row.id[:12], "", "", "", Text("damaged", style="red"), short(row.session_id))
             continue
-        whose = f"{_short(row.session_id)} agent {row.agent_id}" if row.agent_id else _short(row.session_id)
+        whose = f"{short(row.session_id)} agent {row.agent_id}" if row.agent_id else short(row.session_id)
         files = str(len(row.files_modified))
-        table.add_row(row.id[:12], _ago(row.compressed_at), _turns(row), files, row.subject, whose)
+        table.add_row(row.id[:12], ago(row.compressed_at), _turns(row), files, row.subject, whose)
     return table
 
 
@@ -343,9 +347,7 @@ def _(value: Status) -> RenderableType:
     words = "all is well" if value.ok else "degraded: see below"
     return Group(
         Text.assemble((f"holdfast {value.version}", "bold"), f", {words}"),
-        Text(
-            f"home {value.home}, {value.sessions} sessions, last event {_ago(value.last_event) or 'none'}"
-        ),
+        Text(f"home {value.home}, {value.sessions} sessions, last event {ago(value.last_event) or 'none'}"),
         Text(f"Python {value.python}"),
         Text(""),
         table,
@@ -356,7 +358,7 @@ def style_of(level: str) -> str:
     return _STYLES.get(level, "green")
 
 
-def _short(session: str) -> str:
+def short(session: str) -> str:
     return session if len(session) <= 36 else session[:33] + "…"
 
 
@@ -364,7 +366,7 @@ def model_of(model: str) -> str:
     return model.removeprefix("claude-")
 
 
-def _ago(at: str) -> str:
+def ago(at: str) -> str:
     if not at:
         return ""
     seconds = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()

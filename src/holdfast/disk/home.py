@@ -69,6 +69,10 @@ class Home:
     def index(self) -> str:
         return self.checkpoints + "/index.jsonl"
 
+    @property
+    def scans(self) -> str:
+        return self.root + "/scans"
+
     def session(self, session: str, agent: str = "") -> str:
         """The folder of a session, or of one subagent in it: what happens in one never touches
         the other."""

@@ -18,7 +18,7 @@ _OURS = frozenset(
     "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
     "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
-    "memory.db-wal seal.key seal.key.tmp seal.lock sessions".split()
+    "memory.db-wal scans seal.key seal.key.tmp seal.lock sessions".split()
 )
 _SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-")
 

@@ -13,6 +13,7 @@ from holdfast.core.guard import look
 from holdfast.core.state import State
 from holdfast.errors import BadInput, HoldfastError
 from holdfast.ops.context import find, newest_first, read
+from holdfast.ops.spent import Spending, spending
 
 #: Read of each transcript: its newest part says how full it is.
 _MOST = 4 << 20
@@ -36,16 +37,26 @@ class Session:
     problem: str
 
 
-def list_all(app: Holdfast, *, limit: int = 20) -> list[Session]:
-    """Every session of this user, newest first, with how full its window is.
+def list_all(
+    app: Holdfast, folder: str | None = None, *, scan: bool = False, limit: int = 20
+) -> list[Session] | Spending:
+    """Every session of this user, newest first, with how full its window is, or what it has used.
 
     Parameters
     ----------
+    folder
+        Scan the transcripts below this folder instead of the client's own.
+    scan
+        Count the tokens of every response in every transcript: input, cache, output, by session and model.
     limit
-        How many to show; 0 for all.
+        How many to show; 0 for all. A scan counts all of them.
     """
     if limit < 0:
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    if scan:
+        return spending(app, folder, limit)
+    if folder is not None:
+        raise BadInput(f"{folder!r} is a folder to scan: holdfast sessions --scan {folder}")
     found = newest_first(app)
     return list(_describe(app, found[: limit or None]))
 
