@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 _WORDS = (
@@ -15,10 +16,15 @@ _WORDS = (
     "between two writes heals itself while tests run against real files not mocks return value error path "
     "config index checkpoint window token usage session branch commit"
 ).split()
+_CODE = [*_WORDS, *'return {"offset": state.offset + len(raw), "name": entry["name"]} \n'.split(" ")]
 
 
 class Session:
     """Writes turns to a transcript, as the client would."""
+
+    words = _WORDS
+    results = (600, 2000, 6000, 12000)
+    aside = False
 
     def __init__(self, path: Path, session: str, seed: int = 1) -> None:
         self.path = path
@@ -91,32 +97,27 @@ class Session:
         else:
             boundary = ""
         self.context += 1500
-        identity = f"msg_{self.number:08d}"
-        usage = {
-            "input_tokens": 3,
-            "cache_read_input_tokens": self.context - 503,
-            "cache_creation_input_tokens": 500,
-            "output_tokens": 210,
-        }
+        identity = f"msg_{self.session}_{self.number:08d}"
         call = f"toolu_{self.session}_{self.number}"
         path = f"/work/src/module_{self.number % 40}.py"
         name, given = self._call(path)
-        blocks = [
-            {"type": "text", "text": self._text(400)},
-            {"type": "tool_use", "id": call, "name": name, "input": given},
-        ]
+        blocks = [*self._said(), {"type": "tool_use", "id": call, "name": name, "input": given}]
         lines = [boundary] if boundary else []
         for block in blocks:
             message = {
-                "id": identity,
-                "role": "assistant",
                 "model": "claude-opus-4-6",
+                "id": identity,
+                "type": "message",
+                "role": "assistant",
                 "content": [block],
-                "usage": usage,
+                "usage": self._usage(210 if block is blocks[-1] else 9),  # right in the last line alone
                 "stop_reason": "tool_use",
+                "stop_sequence": None,
+                "stop_details": None,
             }
-            lines.append(self._line("assistant", message=message, requestId=f"req_{self.number}"))
-        text = self._text(self.random.choice((600, 2000, 6000, 12000)))
+            request = f"req_{self.session}_{self.number}"
+            lines.append(self._line("assistant", message=message, requestId=request))
+        text = self._text(self.random.choice(self.results))
         content = [{"type": "tool_result", "tool_use_id": call, "content": text}]
         result: dict = {"file": {"filePath": path, "content": text, "startLine": 1, "numLines": 80}}
         if name == "Edit":
@@ -125,6 +126,17 @@ class Session:
         lines.append(self._line("user", message={"role": "user", "content": content}, toolUseResult=result))
         self.number += 1
         return lines
+
+    def _said(self) -> list[dict]:
+        return [{"type": "text", "text": self._text(400)}]
+
+    def _usage(self, output: int) -> dict:
+        return {
+            "input_tokens": 3,
+            "cache_read_input_tokens": self.context - 503,
+            "cache_creation_input_tokens": 500,
+            "output_tokens": output,
+        }
 
     def _call(self, path: str) -> tuple[str, dict]:
         if self.number % 3 == 0:
@@ -138,7 +150,7 @@ class Session:
         uuid = f"{self.random.getrandbits(128):032x}"
         line = {
             "parentUuid": self.parent,
-            "isSidechain": False,
+            "isSidechain": self.aside,
             "userType": "external",
             "cwd": "/nowhere/tidegate",
             "sessionId": self.session,
@@ -154,5 +166,60 @@ class Session:
 
     def _text(self, length: int) -> str:
         start = self.random.randrange(40)
-        words = (_WORDS[start:] + _WORDS) * (length // 250 + 1)
+        words = (self.words[start:] + self.words) * (length // 250 + 1)
         return " ".join(words)[:length]
+
+
+class Coding(Session):
+    """Lines as real sessions have them in the mean: a third of all bytes in lines with usage, of 2 kB each,
+    and one character in fifty escaped."""
+
+    words = _CODE
+    results = (200, 600, 2000, 9000)
+
+    def _said(self) -> list[dict]:
+        said = []
+        if self.random.random() < 0.45:
+            signature = f"{self.random.getrandbits(8400):x}"
+            said.append({"type": "thinking", "thinking": self._text(240), "signature": signature})
+        return said + super()._said()[: self.random.random() < 0.5]
+
+    def _call(self, path: str) -> tuple[str, dict]:
+        name, given = super()._call(path)
+        return name, given | {"description": self._text(500)}
+
+    def _usage(self, output: int) -> dict:
+        counts = super()._usage(output)
+        counts["cache_creation"] = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 500}
+        part = {**counts, "type": "message"}
+        served = {"web_search_requests": 0, "web_fetch_requests": 0}
+        return {**counts, "server_tool_use": served, "service_tier": "standard", "iterations": [part]}
+
+
+class Agent(Coding):
+    aside = True
+
+
+def projects(folder: Path, size: int, median: float) -> None:
+    """About `size` bytes of sessions below a client's folder, as months of work leave them: many small and
+    some large, some with subagents, some resumed in a file that begins with a copy."""
+    chance = random.Random(1)
+    done = number = 0
+    while done < size:
+        number += 1
+        name = f"s{number:05d}"
+        path = folder / f"projects/-work-{number % 12}/{name}.jsonl"
+        paths = [path]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        session = Coding(path, name, number)
+        session.grow_to(int(min(size - done, median * chance.lognormvariate(0, 1.2))))
+        if chance.random() < 0.2:
+            paths.append(path.with_suffix("") / "subagents/agent-1.jsonl")
+            paths[-1].parent.mkdir(parents=True)
+            Agent(paths[-1], name + "-agent", number).grow_to(path.stat().st_size // 8)
+        if chance.random() < 0.1:
+            paths.append(path.with_name(name + "-on.jsonl"))
+            shutil.copy(path, paths[-1])
+            session.path = paths[-1]
+            session.grow_to(paths[-1].stat().st_size * 5 // 4)
+        done += sum(one.stat().st_size for one in paths)

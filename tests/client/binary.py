@@ -2,7 +2,7 @@
 
 It belongs to its makers: it is kept in a cache outside the repository, never committed and never
 handed on. Which version, and what its bytes must be, stands in `pin.json`. No registry is named here:
-npm asks the one this machine is set up for.
+npm asks the one this machine is set up for. What a benchmark compares with is fetched the same way.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Unavailable(Exception):
     """There is no client to test with; the message says why and what to do."""
 
 
-def ensure() -> Path:
-    """Where the pinned client is. Fetches it if need be; others who ask meanwhile wait."""
-    pin = json.loads(PIN.read_text())
+def ensure(pinned: Path | None = None) -> Path:
+    """Where the pinned client is, or another program. Fetches it if need be; who asks meanwhile waits."""
+    pin = json.loads((pinned or PIN).read_text())
     wanted = _for_this_machine(pin)
-    path = _cache() / pin["version"] / "claude"
+    path = _cache() / pin["version"] / Path(wanted["file"]).name
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path.parent / "lock"):
         if path.exists():
             if _sha256(path) == wanted["binary"]:
                 return path
-            _say(f"{path} is not the client that was fetched; fetching it again")
+            _say(f"{path} is not what was fetched; fetching it again")
         _fetch(f"{wanted['package']}@{pin['version']}", wanted, path)
     return path
 
@@ -76,19 +76,19 @@ def _alone(lock: Path) -> Iterator[None]:
 
 def _fetch(package: str, wanted: dict, path: Path) -> None:
     """Nothing stands at `path` before its bytes have been checked."""
-    _say(f"fetching {package} (170 MB, once)")
+    _say(f"fetching {package} ({wanted['mb']} MB, once)")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetch-") as name:
         folder = Path(name)
         tarball = _pack(package, folder)
         if _integrity(tarball) != wanted["tarball"]:
-            raise Unavailable(f"{package} from the registry is not what pin.json says; nothing was kept")
-        fresh = folder / "claude"
-        _unpack(tarball, fresh)
+            raise Unavailable(f"{package} from the registry is not what was pinned; nothing was kept")
+        fresh = folder / path.name
+        _unpack(tarball, wanted["file"], fresh)
         if _sha256(fresh) != wanted["binary"]:
-            raise Unavailable(f"the client in {package} is not what pin.json says; nothing was kept")
+            raise Unavailable(f"what is in {package} is not what was pinned; nothing was kept")
         fresh.chmod(0o755)
         fresh.replace(path)
-    _say(f"the client is {path}")
+    _say(f"it is {path}")
 
 
 def _pack(package: str, folder: Path) -> Path:
@@ -126,10 +126,10 @@ def _npm() -> str:
     return str(beside)
 
 
-def _unpack(tarball: Path, to: Path) -> None:
+def _unpack(tarball: Path, name: str, to: Path) -> None:
     with tarfile.open(tarball) as archive:
-        member = archive.extractfile("package/claude")
-        assert member is not None, "package/claude is a regular file: the hash of the tarball says so"
+        member = archive.extractfile(name)
+        assert member is not None, "it is a regular file: the hash of the tarball says so"
         with to.open("wb") as file:
             shutil.copyfileobj(member, file, _CHUNK)
 
