@@ -179,7 +179,6 @@ def test_the_nearest_is_named_and_nothing_where_none_is_near() -> None:
     assert nearest("zzz") == "`holdfast config show` lists those there are"
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(categories=None), max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     made = read(text)
@@ -309,7 +308,7 @@ def is_one_insertion(short: str, long: str) -> bool:
     return any(long.endswith(short[i:]) and short[:i] == long[:i] for i in range(at, -1, -1))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(documents(), KEYS, st.integers(0, 1))
 def test_whatever_the_file_looks_like_one_value_changes_and_nothing_else(
     text: str, key: str, which: int

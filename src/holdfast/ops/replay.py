@@ -29,6 +29,7 @@ from holdfast.core.transcript import Entry, entry
 from holdfast.disk import files, transcripts
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.ops.context import of_file
+from holdfast.ops.progress import Bar
 
 _PAUSE_MS = 5 * 60_000
 _RUNGS = [*((key, name) for _, key, name in LEVELS), (PROMPT, "prompt warning")]
@@ -119,7 +120,12 @@ def _folder(app: Holdfast, folder: str) -> Folder:
     )
     if not paths:
         raise NotFound(f"no transcript (*.jsonl) is below {folder}")
-    done = [_tried(app, path) for path in paths]
+    sizes = [os.path.getsize(path) if os.path.exists(path) else 0 for path in paths]
+    done = []
+    with Bar("replaying") as bar:
+        for number, path in enumerate(paths):
+            bar.show(sum(sizes[:number]), sum(sizes))
+            done.append(_tried(app, path))
     told: Counter[str] = Counter()
     for session in done:
         told.update(session.told)
