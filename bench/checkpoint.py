@@ -3,12 +3,15 @@
 PreCompact in a git repository, with a state that has caught up but for one turn: the tail is waited for,
 the turn is read, the checkpoint composed, redacted, verified, written and synced, the index told. Ratios
 are to `python -I -S -c pass` of the same run. Goals: CPU at most 6 × at any size, wall p95 at most 400 ms.
-Then SessionStart after the compaction, which says the brief: CPU at most 3 ×.
+Then SessionStart after the compaction, which says the brief, and that of a new session where another has
+ended, which looks at what has changed since and says what it left: CPU at most 3 ×.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 import made
-from harness import LAUNCH, PYTHON, Contender, median, rounds, table
+from harness import LAUNCH, PYTHON, Contender, median, rounds, run, table
 from hook import read_all
 
 GOAL_CPU, GOAL_START_CPU, GOAL_P95_S = 6.0, 3.0, 0.4
@@ -50,11 +53,15 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> tuple[
         read_all(environ, hook, home / "sessions" / f"s-{mb:g}" / "state.json", path)
         start = writer.session_start(project)
         contenders += [hook, Contender(f"SessionStart, {mb:g} MB transcript", argv, start)]
+        contenders.append(_new_session(folder, home, path, argv, mb, environ))
     before = len(list(project.glob(".claude/checkpoints/2*.md")))
     costs = rounds(contenders, times, environ)
     taken = len(list(project.glob(".claude/checkpoints/2*.md"))) - before
     if taken != (times + 2) * len(sizes):
         raise RuntimeError(f"{taken} checkpoints were taken, not {(times + 2) * len(sizes)}")
+    said = (home / "events.jsonl").read_text().count('"why":"startup"')
+    if said < (times + 2) * len(sizes):
+        raise RuntimeError(f"{said} new sessions were told something, not {(times + 2) * len(sizes)}")
     bare, rows, good = median(costs[contenders[0].name]), [], True
     for contender in contenders:
         cost = median(costs[contender.name])
@@ -66,6 +73,32 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> tuple[
         rows.append([contender.name, *[f"{f:.1f}" for f in figures], f"{ratio:.2f}", f"{cost.rss_mb:.0f}"])
     head = ["command", "wall ms", "wall p95 ms", "CPU ms", "× bare, CPU", "peak MB"]
     return table(head, rows), good
+
+
+def _new_session(
+    folder: Path, home: Path, grows: Path, argv: list[str], mb: float, environ: dict[str, str]
+) -> Contender:
+    """In a project of its own, where a session has ended whose transcript is as long."""
+    project, path = folder / f"ended-{mb:g}", folder / f"ended-{mb:g}.jsonl"
+    subprocess.run(["git", "init", "-q", project], check=True)
+    shutil.copyfile(grows, path)
+
+    def event(session: str, name: str, transcript: Path, **fields: str) -> bytes:
+        common = {"session_id": session, "transcript_path": str(transcript), "cwd": str(project)}
+        return json.dumps({**common, "hook_event_name": name, **fields}).encode()
+
+    ended, fresh = f"ended-{mb:g}", f"new-{mb:g}"
+    hook = Contender("", argv, event(ended, "PreCompact", path, trigger="auto"))
+    read_all(environ, hook, home / "sessions" / ended / "state.json", path)
+    run(argv, event(ended, "SessionEnd", path, reason="other"), environ)
+    start = event(fresh, "SessionStart", folder / f"{fresh}.jsonl", source="startup")
+    gone = home / "sessions" / fresh
+    return Contender(
+        f"SessionStart of a new session, {mb:g} MB transcript",
+        argv,
+        start,
+        lambda: shutil.rmtree(gone, ignore_errors=True),
+    )
 
 
 if __name__ == "__main__":

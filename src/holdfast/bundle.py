@@ -24,8 +24,9 @@ HOT = (
 LATER = (
     "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
     "core/redact core/spoken core/compose core/cues core/touched core/units core/facts core/worth "
-    "core/checkpoint disk/index disk/folder disk/checkpoints disk/client disk/gathered disk/worktree "
-    "disk/words disk/probe material core/brief books overflow reconcile restoring saving"
+    "core/checkpoint disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/client "
+    "disk/gathered disk/worktree disk/words disk/probe material core/brief books overflow reconcile "
+    "restoring saving"
 ).split()
 
 
