@@ -26,7 +26,7 @@ from holdfast.errors import HoldfastError, Late
 #: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all, nothing but the
 #: statusline and a command more than 2.
 _BUDGET_S = 1.0
-_BUDGETS_S = {"PreCompact": 1.75, "SessionEnd": 1.2, "SessionStart": 1.75, "Stop": 1.75, STATUSLINE: 3.0}
+_BUDGETS_S = {"PreCompact": 1.7, "SessionEnd": 1.2, "SessionStart": 1.7, "Stop": 1.7, STATUSLINE: 3.0}
 #: What is reported in these ways names no event.
 _REPORTS = {"statusline": STATUSLINE, "measured": MEASURED}
 _COMMAND_S = 10.0
