@@ -156,10 +156,10 @@ def test_any_file_says_what_parsing_every_line_says(
 @pytest.mark.parametrize("seed", range(3))
 def test_every_damaged_line_says_what_parsing_it_says(tmp_path: Path, seed: int) -> None:
     """But for numbers of 5,000 digits, which Python's json refuses, and which are none of ours."""
-    made = [line.raw for line in islice(Maker(seed), 6_000) if b"9" * 5000 not in line.raw]
+    made = [line.raw for line in islice(Maker(seed), 3_000) if b"9" * 5000 not in line.raw]
     found = [read(tmp_path / "t.jsonl", raw) for raw in made]
     assert found == [reference(raw) for raw in made]
-    assert sum(map(len, found)) > 1_000
+    assert sum(map(len, found)) > 500
     together = b"".join(raw if raw.endswith(b"\n") else raw + b"\n" for raw in made)
     assert read(tmp_path / "t.jsonl", together) == reference(together)
 

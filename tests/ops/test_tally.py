@@ -15,6 +15,8 @@ import pytest
 from holdfast.disk.home import Home
 from holdfast.ops import responses, tally
 from holdfast.ops.tally import Scan, scan
+from made import projects
+from scan import by_the_rule
 
 SOURCES = str(Path(tally.__file__).parents[2])
 
@@ -73,6 +75,15 @@ def test_of_copies_in_several_files_one_counts(
     (folder / "p/a.jsonl").write_bytes(first)
     (folder / "p/b.jsonl").write_bytes(second)
     assert list(outputs(scanned(home, folder)).values()) == counted
+
+
+def test_months_of_work_add_up_to_what_parsing_every_line_says(home: Home, tmp_path: Path) -> None:
+    projects(tmp_path / "made", 3_000_000, 40_000)
+    made = scanned(home, tmp_path / "made/projects")
+    counts = [sums for one in made.transcripts for sums in one.used.values()]
+    assert tuple(map(sum, zip(*counts, strict=True)))[1:] == by_the_rule(tmp_path / "made")
+    held = sum(len(one.responses) for one in made.transcripts)
+    assert held > sum(sums[0] for sums in counts) > 200  # some are copies
 
 
 def test_nothing_is_read_while_nothing_changes(
