@@ -65,7 +65,7 @@ class Material:
         self.app = app
         self.ground = Ground(state.heard.project, event.cwd, state.agent)
         self.redactor = redactor_of(app, self.ground.project, key)
-        self._transcript = transcript
+        self.transcript = transcript
         self._limits = _MOST_AT.get(event.name, _MOST)
         self._facts: Facts | None = None
         self._sections: dict[str, list[str]] | None = None
@@ -94,7 +94,7 @@ class Material:
                 raise
 
     def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
-        return gathered.bring_up(known, self.state, self._transcript, self.redactor.text, most, seconds)
+        return gathered.bring_up(known, self.state, self.transcript, self.redactor.text, most, seconds)
 
     @property
     def weighed(self) -> list[Item]:
@@ -136,7 +136,7 @@ class Material:
 
     def _ask(self, what: "Callable[[Composer], Asked]") -> "Asked":
         state, app = self.state, self.app
-        words = Words(self._transcript)
+        words = Words(self.transcript)
         tasks = client.tasks(app.client_dir, state.session) if not state.agent else {}
         composer = Composer(state, words, self.redactor.text, self.ground.project, tasks)
         try:

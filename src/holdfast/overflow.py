@@ -7,18 +7,20 @@ from holdfast.core.fence import TYPED, inert, not_typed
 from holdfast.core.state import State
 from holdfast.disk import files
 from holdfast.errors import BadInput
-from holdfast.material import Material
 
 _LARGEST = 8 << 20
 
 
-def keep(app: Holdfast, state: State, material: Material) -> str:
-    """Where it is, made anew unless it says all that is known now; "" where that is not possible."""
-    facts = material.facts
-    path = kept(app, state, facts)
+def keep(
+    app: Holdfast, state: State, facts: Facts, tasks: list[tuple[str, str]], errors: list[str], of: str = ""
+) -> str:
+    """Where it is, made anew unless it says all that is known now; "" where that is not possible. `of`: the
+    session that the facts are of, if it is another; then that one's file is as good."""
+    path = _kept(app, State(of), facts, of) if of else ""
+    path = path or _kept(app, state, facts, of)
     if path or not facts.units:
         return path
-    lines = [_head(state, facts), DATA, *_known(facts, material.tasks, material.errors), *_said(facts)]
+    lines = [_head(of or state.session, facts), DATA, *_known(facts, tasks, errors), *_said(facts)]
     path = _path(app, state)
     try:
         files.replace(path, "\n".join([*lines, ""]).encode("utf-8", "replace"), durable=False)
@@ -28,9 +30,9 @@ def keep(app: Holdfast, state: State, material: Material) -> str:
     return path
 
 
-def kept(app: Holdfast, state: State, facts: Facts) -> str:
+def _kept(app: Holdfast, state: State, facts: Facts, of: str) -> str:
     """Where it is, if it is of these facts."""
-    head = _head(state, facts).encode("utf-8", "replace") + b"\n"
+    head = _head(of or state.session, facts).encode("utf-8", "replace") + b"\n"
     try:
         is_there = files.read(_path(app, state), _LARGEST).startswith(head)
     except (OSError, BadInput):
@@ -42,9 +44,9 @@ def _path(app: Holdfast, state: State) -> str:
     return app.home.session(state.session, state.agent) + "/overflow.md"
 
 
-def _head(state: State, facts: Facts) -> str:
+def _head(session: str, facts: Facts) -> str:
     """Tells which facts it is made from."""
-    return f"# What holdfast knows of session {state.session}, from byte {facts.start} to {facts.offset}"
+    return f"# What holdfast knows of session {session}, from byte {facts.start} to {facts.offset}"
 
 
 def _known(facts: Facts, tasks: list[tuple[str, str]], errors: list[str]) -> list[str]:

@@ -44,7 +44,7 @@ def block(event: Event, state: State, app: Holdfast, material: Material) -> str:
     if said:
         book_block(event, state, app, len(said))
     if app.left(ANSWERED) > 0:  # else whoever says the brief
-        overflow.keep(app, state, material)
+        overflow.keep(app, state, facts, tasks, errors)
     return said
 
 

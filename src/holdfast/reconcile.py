@@ -26,12 +26,12 @@ def edited(facts: Facts) -> list[str]:
     return [path for path, row in facts.touched.files.items() if row[1]][-_FILES:]
 
 
-def after(state: State) -> Seen:
+def after(state: State, transcript: str) -> Seen:
     """What the session did after its last checkpoint, as far as its transcript tells."""
-    path, start = state.heard.transcript, state.heard.saved.get("offset", 0)
+    start = state.heard.saved.get("offset", 0)
     try:
-        stop = posix.stat(path).st_size if start else 0
-        return transcripts.fold_part(state.seen, path, start, stop, _MOST, _SECONDS)
+        stop = posix.stat(transcript).st_size if start else 0
+        return transcripts.fold_part(state.seen, transcript, start, stop, _MOST, _SECONDS)
     except (OSError, ValueError, BadInput):
         return Seen(state.agent)
 

@@ -17,6 +17,7 @@ from holdfast.core.seen import fingerprint
 from holdfast.core.state import State
 from holdfast.core.worth import weighed
 from holdfast.disk import checkpoints, gathered, sessions
+from holdfast.disk.kept import Kept, look
 from holdfast.errors import HoldfastError, is_full
 from holdfast.material import Ground, Material, redactor_of
 from holdfast.reconcile import Probe, after, edited
@@ -24,8 +25,6 @@ from holdfast.reconcile import Probe, after, edited
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from holdfast.disk.kept import Kept
 
 #: The client shows the model a preview of anything longer; and a path beyond this is not named.
 _LONGEST, _LONGEST_PATH = 9_500, 500
@@ -86,16 +85,17 @@ def _added(
     return source, _offered(event, app, kept)
 
 
-# After it
+# After a compaction
 
 
 def _after_compaction(event: Event, state: State, app: Holdfast, material: Material) -> str:
-    whole = overflow.keep(app, state, material)
+    facts, tasks, errors = material.facts, material.tasks, material.errors
+    whole = overflow.keep(app, state, facts, tasks, errors)
     says = f"Kept by holdfast from before the compaction. {DATA}"
     says += _unsaved(app) + _more(state.heard.saved.get("path", ""), whole)
     now = _now(event, state, app, material)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
-    lines = brief.lines(material.facts, material.weighed, room, material.tasks, material.errors)
+    lines = brief.lines(facts, material.weighed, room, tasks, errors)
     if not lines:
         return ""
     said = fenced(mark(), says, now + lines, _LONGEST)
@@ -120,29 +120,36 @@ def _more(path: str, whole: str) -> str:
 
 
 def _now(event: Event, state: State, app: Holdfast, material: Material) -> list[str]:
-    """Where the project stands differs from what the conversation knows."""
-    probe, saved = Probe(event.at), state.heard.saved
-    probe.git("branch", material.facts.branch, material.branch())
+    """What somebody else has changed since the checkpoint."""
+    probe, saved = _git(event, state, material), state.heard.saved
     marks = saved.get("files", {})
     paths = [path for path in edited(material.facts) if str(fingerprint(path)) in marks]
     if paths:
-        probe.files(paths, marks, checkpoints.known_key(app.home), saved["at"], after(state))
+        done = after(state, material.transcript)
+        probe.files(paths, marks, checkpoints.known_key(app.home), saved["at"], done)
     return probe.news()
+
+
+def _git(event: Event, state: State, material: Material) -> Probe:
+    """Where the project stands, against what the conversation knows."""
+    probe, facts, ground = Probe(event.at), material.facts, material.ground
+    probe.git("branch", facts.branch, material.branch())
+    if not any(ground.commit[:7] in said for _, said in facts.touched.commits):  # one it made itself
+        probe.git("commit", state.heard.saved.get("commit", "")[:12], ground.commit[:12])
+    return probe
 
 
 # When a session begins
 
 
-def _newest(app: Holdfast, ground: Ground) -> "tuple[Kept | None, str]":
+def _newest(app: Holdfast, ground: Ground) -> tuple[Kept | None, str]:
     """The newest checkpoint of this lineage, and where it is; None unless it can be trusted."""
     path = text(checkpoints.head(app.home, ground.lineage), "path")
     kept = _trusted(app, path)
     return kept if kept and kept.fields["lineage"] == ground.lineage else None, path
 
 
-def _trusted(app: Holdfast, path: str) -> "Kept | None":
-    from holdfast.disk.kept import look  # at a compaction the session's own state says enough
-
+def _trusted(app: Holdfast, path: str) -> Kept | None:
     try:
         kept = look(app.home, path) if path else None
     except (OSError, HoldfastError):
@@ -150,7 +157,7 @@ def _trusted(app: Holdfast, path: str) -> "Kept | None":
     return kept if kept and kept.is_trusted else None
 
 
-def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: "Kept", path: str) -> str:
+def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: Kept, path: str) -> str:
     fields = kept.fields
     age = event.at - at(fields["created"])
     if not 0 <= age < _young(app) or fields["session_id"] == state.session:
@@ -161,9 +168,10 @@ def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: "
     steps = [_step(item) for item in kept.sections["Next Steps"]]
     tasks = [step for step in steps if step[1]]
     facts = _facts_of(app, old)
+    whole = overflow.keep(app, state, facts, tasks, [], old.session)
     says = (
         f"## Resuming from Checkpoint\n{fields['id']}, saved {ago(age)} by an earlier session here. "
-        f"{DATA}{_unsaved(app)}{_more(path, overflow.kept(app, old, facts))}"
+        f"{DATA}{_unsaved(app)}{_more(path, whole)}"
     )
     checked = _checked(event, app, ground, fields, facts, old)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, checked))) / PER_TOKEN
@@ -192,7 +200,7 @@ def _checked(
     event: Event, app: Holdfast, ground: Ground, fields: dict, facts: Facts, old: State
 ) -> list[str]:
     """What was so when it was saved, looked at again."""
-    probe, done = Probe(event.at), after(old)
+    probe, done = Probe(event.at), after(old, old.heard.transcript)
     branch = redactor_of(app, ground.project).text(excerpt(ground.branch, 200))
     probe.git("branch", fields["branch"], branch)
     probe.git("commit", fields["commit"][:12], ground.commit[:12])
@@ -216,7 +224,7 @@ def _without_place(item: str) -> str:
     return words if found and place.endswith(")") else item
 
 
-def _from_sections(kept: "Kept", room: int) -> list[str]:
+def _from_sections(kept: Kept, room: int) -> list[str]:
     """The checkpoint itself, what is open first, where the facts it was made from are gone."""
     order = (
         "Goal",
@@ -243,7 +251,7 @@ def _young(app: Holdfast) -> int:
     return int(app.config["brief.startup_hours"] * _HOUR_MS)
 
 
-def _offered(event: Event, app: Holdfast, kept: "Kept", whose: str = "of the work here") -> str:
+def _offered(event: Event, app: Holdfast, kept: Kept, whose: str = "of the work here") -> str:
     fields = kept.fields
     age = event.at - at(fields["created"])
     if age >= _young(app):
@@ -257,19 +265,13 @@ def _offered(event: Event, app: Holdfast, kept: "Kept", whose: str = "of the wor
 def _changed(event: Event, state: State, app: Holdfast, material: Material) -> str:
     """A session that goes on holds its conversation; only what is no longer so has to be said. A fork has
     no checkpoint of its own yet: then what its conversation knows is all there is to compare."""
-    saved, facts, ground = state.heard.saved, material.facts, material.ground
-    kept = _trusted(app, saved.get("path", ""))
-    commit = kept.fields["commit"] if kept else ""
-    if any(ground.commit[:7] in said for _, said in facts.touched.commits):
-        commit = ground.commit  # made by the session itself, after it was saved
     try:
         since = at(state.seen.last_at)
     except ValueError:
         return ""  # nothing was said yet, or nobody knows when
-    probe = Probe(event.at)
-    probe.git("branch", facts.branch, material.branch())
-    probe.git("commit", commit[:12], ground.commit[:12])
-    probe.files(edited(facts), saved.get("files", {}), checkpoints.known_key(app.home), since, after(state))
+    probe, marks = _git(event, state, material), state.heard.saved.get("files", {})
+    done = after(state, material.transcript)
+    probe.files(edited(material.facts), marks, checkpoints.known_key(app.home), since, done)
     lines = probe.news()
     says = f"holdfast looked at what has changed since this session last worked. {DATA}"
     return fenced(mark(), says, lines, _LONGEST) if lines else ""

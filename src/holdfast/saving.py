@@ -4,6 +4,7 @@ Loaded only when there is one to take. The debt is saved with its uid before any
 who pays after a kill finds what was written already instead of writing it twice.
 """
 
+from holdfast import overflow
 from holdfast.apart import by_a_child
 from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
@@ -95,6 +96,9 @@ def pay(
         _failed(state, app, problem)
         return {}
     _paid(state, entry, event, app, decide.reached(state), rung, marks)
+    if event.name == "SessionEnd":  # whoever goes on from here finds it made
+        made = material()
+        overflow.keep(app, state, made.facts, made.tasks, made.errors)
     return entry
 
 
@@ -125,7 +129,7 @@ def _taken(
 def _paid(
     state: State, entry: dict, event: Event, app: Holdfast, reached: dict, rung: int, marks: dict
 ) -> None:
-    saved = {name: entry[name] for name in ("uid", "id", "path")}
+    saved = {name: entry[name] for name in ("uid", "id", "path", "commit")}
     cycle = state.seen.compacted
     rung = max(rung, decide.saved_rung(state))  # a rung that was left meanwhile is not saved again
     saved.update(reached, at=event.at, rung=rung, cycle=cycle, files=marks)

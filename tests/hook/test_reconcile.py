@@ -132,6 +132,14 @@ def test_after_a_compaction_only_what_somebody_else_changed_is_said(work):
     assert "\nChanged since: src/poll.py (just now, 22 → 7 bytes)\n" in work.start("compact")
 
 
+def test_a_commit_that_somebody_else_made_meanwhile_is_said(work):
+    was = git(work.project, "rev-parse", "HEAD")[:12]
+    work.hook("PreCompact")
+    git(work.project, "commit", "-q", "--allow-empty", "-m", "second")
+    now = git(work.project, "rev-parse", "HEAD")[:12]
+    assert f"\nChanged since: commit was {was}, is {now}\n" in work.start("compact")
+
+
 def test_what_the_session_changed_itself_after_the_checkpoint_is_no_news_to_it(work):
     """The summary was made before: PreCompact, more work, and then the swap."""
     work.hook("PreCompact")

@@ -222,8 +222,11 @@ def test_a_new_session_is_told_where_all_of_the_old_one_stands(work, home):
     work.hook("SessionEnd", reason="prompt_input_exit")
     path = work.folder() / "overflow.md"
     assert f" All of it: {path}\n" in Work(home, work.project, "s2").start("startup")
-    path.write_text("# What holdfast knows of another\n")
-    assert "All of it" not in Work(home, work.project, "s3").start("startup")
+    path.unlink()  # as when it was killed before it could be made
+    new = Work(home, work.project, "s3")
+    own = new.folder() / "overflow.md"
+    assert f" All of it: {own}\n" in new.start("startup")
+    assert f"> {RULE}" in own.read_text().split("\n")
 
 
 @pytest.mark.parametrize("adds", ["UserPromptSubmit", "PostToolBatch"])
