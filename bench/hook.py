@@ -1,8 +1,8 @@
 """What a hook and the statusline cost, against starting the interpreter: python bench/hook.py
 
 Before every call the transcript grows by one turn, as in a session. It is read, folded, measured and
-the state saved, under its lock. Once more with a config.yaml. Ratios are to `python -I -S -c pass` of the
-same run.
+the state saved, under its lock. By itself, because what takes turns in one session also takes turns in
+saving it, with a config.yaml and without. Ratios are to `python -I -S -c pass` of the same run.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 
 import made
 from harness import LAUNCH, PYTHON, Contender, median, rounds, run, table
+
+_CONFIG = "ladder:\n  warning: 75  # later\nbrief: {tokens: 1000}\n"
 
 
 def main() -> None:
@@ -42,7 +44,7 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
         line = writer.statusline()
         argv = [*first.argv, "statusline"]
         contenders.append(Contender(f"statusline, {mb:g} MB transcript", argv, line, writer.turn))
-    contenders.append(configured(folder, python, sizes[0]))
+    contenders += [alone(folder, python, sizes[0], config) for config in ("", _CONFIG)]
     costs = rounds(contenders, times, environ)
     bare = median(costs[contenders[0].name])
     smallest = median(costs[contenders[1].name])
@@ -64,20 +66,21 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
     return table(head, rows)
 
 
-def configured(folder: Path, python: str, mb: float) -> Contender:
-    """The same with a config.yaml, compiled, in a home of its own."""
-    home = folder / "configured"
+def alone(folder: Path, python: str, mb: float, config: str) -> Contender:
+    """A hook with a home and a transcript of its own, and with a config.yaml or without."""
+    name = f"PostToolUse by itself, {'with a' if config else 'no'} config.yaml"
+    home = folder / name
     home.mkdir()
     environ = {"HOLDFAST_HOME": str(home), "HOME": str(folder)}
-    (home / "config.yaml").write_text("ladder:\n  warning: 75\nbrief: {tokens: 1000}\n")
-    run([sys.executable, "-m", "holdfast", "config", "compile"], b"", environ)
-    path = folder / "configured.jsonl"
-    writer = made.Session(path, session="s-configured")
+    if config:
+        (home / "config.yaml").write_text(config)
+        run([sys.executable, "-m", "holdfast", "config", "compile"], b"", environ)
+    path = folder / f"{name}.jsonl"
+    writer = made.Session(path, session="s")
     writer.grow_to(int(mb * 1e6))
-    hook = Contender("", [python, "-I", "-S", str(LAUNCH)], writer.post_tool_use())
-    read_all(environ, hook, home / "sessions" / "s-configured" / "state.json", path)
-    name = f"PostToolUse, {mb:g} MB transcript, config.yaml"
-    return Contender(name, hook.argv, hook.stdin, writer.turn, environ)
+    hook = Contender(name, [python, "-I", "-S", str(LAUNCH)], writer.post_tool_use(), writer.turn, environ)
+    read_all(environ, hook, home / "sessions" / "s" / "state.json", path)
+    return hook
 
 
 def read_all(environ: dict[str, str], hook: Contender, state: Path, path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from holdfast.app import Holdfast
 from holdfast.install.doctor import TESTED, doctor
 from holdfast.install.operations import install
+from holdfast.ops.config import compile_now
 
 REPO = Path(__file__).resolve().parent.parent.parent
 
@@ -115,6 +116,20 @@ def test_what_others_may_read_is_found(machine: Path) -> None:
     assert "others may look into" in str(found)
     subprocess.run(["chmod", "-R", "go=", home], check=True)
     assert doctor(opened(machine)).ok
+
+
+def test_a_config_that_is_wrong_is_found_and_one_made_by_hand_is_not(machine: Path) -> None:
+    install(opened(machine))
+    file = machine / "client/holdfast/config.yaml"
+    file.write_text("window: 150000\n")
+    file.chmod(0o644)  # as an editor makes it
+    compile_now(opened(machine))
+    assert doctor(opened(machine)).ok
+    file.write_text("windo: 150000\n")
+    compile_now(opened(machine))
+    found = doctor(opened(machine))
+    assert not found.ok
+    assert "line 1: there is no key `windo`; did you mean `window`?" in str(found)
 
 
 def test_a_lock_that_is_held_is_found(machine: Path) -> None:
