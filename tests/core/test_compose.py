@@ -78,6 +78,17 @@ def test_an_error_is_an_issue_until_the_same_thing_succeeds():
     assert [plain(item) for item in sections(script)["Active Issues"]] == ["`make`: Exit code 2 | no rule"]
 
 
+def test_what_failed_is_named_however_many_commands_ran_since():
+    script = Script()
+    script.prompt()
+    ran(script, "make tables", "Exit code 2\nKeyError: 'tide'", failed=True)
+    for number in range(80):
+        ran(script, f"echo {number}")
+    assert [plain(item) for item in sections(script)["Active Issues"]] == [
+        "`make tables`: Exit code 2 | KeyError: 'tide'"
+    ]
+
+
 def test_tasks_come_from_all_three_sources_with_their_states():
     script = Script()
     script.prompt()

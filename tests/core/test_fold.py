@@ -91,7 +91,7 @@ def test_commands_carry_their_exit_status_and_an_error_stays_open_until_the_same
     seen = folded(script.lines)
     assert [c[5] for c in seen.commands] == [1, 2, -1, 0]
     assert [c[6] for c in seen.commands] == [1, 0, 0, 1]
-    open_errors = [e[0] for e in seen.errors if not e[3]]
+    open_errors = [e[0] for e in seen.errors if not e[5]]
     assert open_errors == [fingerprint("make lint"), fingerprint("sleep 999")]
     assert seen.failures == 3
 

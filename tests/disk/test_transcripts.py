@@ -24,7 +24,12 @@ ALL = 1 << 40
 SOURCES = str(Path(transcripts.__file__).parents[2])
 #: Where each table names a place in the file: (index of the offset, index of the length).
 PLACES = {"prompts": [(1, 2)], "said": [(0, 1)], "edits": [(1, 2), (3, 4)], "commands": [(1, 2), (3, 4)]}
-PLACES |= {"errors": [(1, 2)], "agents": [(1, 2), (3, 4)], "rejections": [(0, 1)], "plans": [(0, 1)]}
+PLACES |= {
+    "errors": [(1, 2), (3, 4)],
+    "agents": [(1, 2), (3, 4)],
+    "rejections": [(0, 1)],
+    "plans": [(0, 1)],
+}
 PLACES |= {"files": [(3, 4)], "tasks": [(1, 2)], "open": [(2, 3)]}
 
 
@@ -95,7 +100,7 @@ def plain(state: State, path: Path) -> dict:
         for row in rows.values() if type(rows) is dict else rows:
             for offset, length in pairs:
                 row[offset : length + 1] = [data[row[offset] :][: row[length]].decode().rstrip("\n"), ""]
-    for name, index in (("errors", 3), ("compactions", 4)):
+    for name, index in (("errors", 5), ("compactions", 4)):
         for row in saved.get(name, []):
             row[index] = data[row[index] :].split(b"\n")[0].decode() if row[index] else ""
     return saved

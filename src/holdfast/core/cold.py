@@ -200,9 +200,9 @@ class Summary(Composer):
         """Errors of which the very same thing succeeded later in this work."""
         found = []
         for row in self.part.errors:
-            if row[3]:
-                failed, given = self._what(self.part, row[0])
-                found.append(self._shown(f"{failed}: {self._error(row[1:3], given)}", _LONGEST))
+            if row[5]:
+                failed, given = self._what(row)
+                found.append(self._shown(f"{failed}: {self._error(row[3:5], given)}", _LONGEST))
         return _distinct(found)[-MOST_ERRORS:]
 
     def subject(self, work: Work, filed: dict[str, tuple[str, str]]) -> str:

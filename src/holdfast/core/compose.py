@@ -134,9 +134,9 @@ class Composer:
     def _unresolved(self) -> list[tuple[str, str]]:
         found = []
         for view, row in self._newest("errors", 24):
-            if not row[3]:
-                failed, given = self._what(view, row[0])
-                found.append((f"{failed}: {self._error(row[1:3], given)}", self._where(view, row[1:3])))
+            if not row[5]:
+                failed, given = self._what(row)
+                found.append((f"{failed}: {self._error(row[3:5], given)}", self._where(view, row[3:5])))
         return found
 
     def plan(self) -> list[str]:
@@ -252,14 +252,12 @@ class Composer:
         notice = "" if words else "".join(spoken.said(record) for record in self.words(*place))
         return self.redact((words or tag(notice, "result"))[:_LOOKED_AT])
 
-    def _what(self, view: Seen, what: int) -> tuple[str, str]:
+    def _what(self, row: list) -> tuple[str, str]:
         """What failed, as it is shown and as it was given: a command, or a file some tool was given."""
-        for row in reversed(view.commands):
-            if row[0] == what:
-                given = text(self._use(row[1:3], what), "command")
-                return f"`{self._command(given, 160)}`", given
-        row = view.files.get(str(what))
-        path = _path(self._use(row[3:5], what)) if row else ""
+        use = self._use(row[1:3], row[0])
+        command, path = text(use, "command"), _path(use)
+        if command:
+            return f"`{self._command(command, 160)}`", command
         return (self._short(path), path) if path else ("A tool call failed", "")
 
     def _command(self, given: str, most: int) -> str:

@@ -198,7 +198,7 @@ def _results(seen: Seen, entry: Entry) -> None:
         if denied:
             _keep(seen, "rejections", [entry.offset, entry.length])
         elif what:
-            _outcome(seen, entry, what, failed)
+            _outcome(seen, entry, what, failed, offset, length)
         if tool == "Bash":
             status = _exit_status(failed, error)
             _keep(seen, "commands", [what, offset, length, entry.offset, entry.length, status, is_test])
@@ -210,14 +210,14 @@ def _results(seen: Seen, entry: Entry) -> None:
             _file(seen, tool, what, (offset, length, entry.offset, entry.length), result)
 
 
-def _outcome(seen: Seen, entry: Entry, what: int, failed: bool) -> None:
+def _outcome(seen: Seen, entry: Entry, what: int, failed: bool, offset: int, length: int) -> None:
     """An error stays open until the very same thing succeeds."""
     if failed:
-        _keep(seen, "errors", [what, entry.offset, entry.length, 0])
+        _keep(seen, "errors", [what, offset, length, entry.offset, entry.length, 0])
         return
     for error in seen.errors:
-        if error[0] == what and not error[3]:
-            error[3] = entry.offset
+        if error[0] == what and not error[5]:
+            error[5] = entry.offset
 
 
 def _exit_status(failed: bool, error: str) -> int:

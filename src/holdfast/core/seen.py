@@ -99,7 +99,7 @@ class Seen:
         self.said: list = []  # [offset, length]
         self.edits: list = []  # [file, offset, length, result offset, length, line, lines, hunks]
         self.commands: list = []  # [command, offset, length, result offset, length, exit, is test]
-        self.errors: list = []  # [what, offset, length, offset of the success that resolved it]
+        self.errors: list = []  # [what, offset, length, result offset, length, offset of success]
         self.agents: list = []  # [id, offset, length, result offset, length, status]
         self.compactions: list = []  # [at, trigger, tokens before, after, offset, model]
         self.rejections: list = []  # [offset, length]
