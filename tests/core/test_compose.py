@@ -89,6 +89,18 @@ def test_what_failed_is_named_however_many_commands_ran_since():
     ]
 
 
+def test_of_errors_that_a_compaction_passed_over_only_the_newest_are_told():
+    script = Script()
+    script.prompt()
+    for number in range(5):
+        ran(script, f"make {number}", "Exit code 2", failed=True)
+    every = [f"`make {number}`: Exit code 2" for number in range(5)]
+    script.boundary()
+    assert [plain(item) for item in sections(script)["Active Issues"]] == every
+    ran(script, "make 5", "Exit code 2", failed=True)
+    assert composer(script).errors() == [*every[3:], "`make 5`: Exit code 2"]
+
+
 def test_tasks_come_from_all_three_sources_with_their_states():
     script = Script()
     script.prompt()

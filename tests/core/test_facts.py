@@ -288,6 +288,20 @@ def test_what_git_answered_a_commit_is_kept():
     assert facts_of(made).touched.commits == [[1, "[main 1a2b3c4] Fix the parser"]]
 
 
+def test_it_is_known_which_compactions_were_followed_by_something():
+    made = Script()
+    for turns in (3, 2):
+        for turn in range(turns):
+            made.answer(text(f"answer {turn}"))
+        made.boundary()
+    facts = facts_of(made)
+    assert (facts.compacted, facts.past) == ([3, 5], [3])
+    made.boundary()
+    assert facts_of(made).compacted == [3, 5]
+    made.answer(text("and on"))
+    assert facts_of(made).past == [3, 5]
+
+
 def test_files_are_told_with_what_was_changed_in_them():
     made = script()
     edited(made, f"{PROJECT}/src/poll.py", "def old_name():\n  pass", "def poll_gauge():\n  pass")

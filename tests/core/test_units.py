@@ -93,6 +93,11 @@ def test_the_shortest_thing_a_person_types_is_a_unit(short):
         ("Use `poll.py` and [the docs](https://x.dev/a).", ["Use poll.py and the docs."]),
         ("An [unclosed](link", ["An [unclosed](link"]),
         ("Let me look at the parser.", []),
+        ("Checking what the parser does with it.", []),
+        ("On to the lexer. One more look at a.py before I go on.", []),
+        ("I'll have a look at the parser.", []),
+        ("I'll keep the parser in one file.", ["I'll keep the parser in one file."]),
+        ("Running it twice doesn't help.", ["Running it twice doesn't help."]),
         (
             "Let me revert it because the cache is shared.",
             ["Let me revert it because the cache is shared."],

@@ -71,6 +71,51 @@ def test_what_stands_there_already_is_not_told_again():
     assert chosen(items, 5000, taken) == []
 
 
+def day(rules, chatter=40):
+    """Compactions, with a rule, a choice, a value and much work before each of them."""
+    script = Script()
+    for number, rule in enumerate(rules):
+        script.prompt(f"{rule}. now the next one, please")
+        script.answer(text(f"Going with sluice_{number}: the other would mean two owners."))
+        for turn in range(chatter):
+            if turn % 8 == 7:
+                script.prompt("ok, go ahead with the next file, same as before")
+            script.answer(text(f"The levels of src/tide_{turn % 9}.py are still consistent with the rest."))
+        script.boundary()
+    return script
+
+
+RULES = [f"{word} belongs to us alone" for word in "weir lock ferry pier gate buoy quay".split()]
+
+
+def test_a_choice_that_no_summary_has_told_comes_before_what_the_last_ones_told():
+    facts = facts_of(day(RULES))
+    told = [item.text for item in chosen(weighed(facts), 700)]
+    assert any("sluice_6" in words for words in told)
+    assert not any("sluice_0" in words for words in told)
+
+
+def test_a_compaction_after_which_nothing_was_said_has_told_nothing_yet():
+    script = day(RULES)
+    before = [(item.text, item.fresh) for item in weighed(facts_of(script.lines[:-1]))]
+    assert [(item.text, item.fresh) for item in weighed(facts_of(script))] == before
+    script.answer(text("Then the gauge of the northern harbour was read once more."))
+    assert not any(item.fresh for item in weighed(facts_of(script))[:-1])
+
+
+@pytest.mark.parametrize("rules", [RULES, [f"Never touch the {rule}" for rule in RULES]])
+def test_what_the_person_said_holds_however_often_it_was_compacted(rules):
+    told = "\n".join(item.text for item in chosen(weighed(facts_of(day(rules))), 1000))
+    assert [rule for rule in rules if rule not in told] == []
+
+
+def test_what_the_person_says_over_and_over_does_not_hold():
+    items = [item for item in weighed(facts_of(day(RULES))) if item.kind == USER]
+    (first, *_) = items
+    again = [item for item in items if item.text.startswith("ok, go ahead")]
+    assert again[0].worth < first.worth / 3
+
+
 WORDS = st.lists(
     st.sampled_from("alpha beta port_5433 src/a.py fails never 端口 миграция because x".split()),
     min_size=1,

@@ -17,7 +17,7 @@ _DONE = ("completed", "deleted")
 #: there is room for little, a name says more than a sentence.
 _FILES, _COMMANDS = (240, 1200, 0.73), (260, 400, 0.22)
 _SMALL = 700
-_EDITS, _CHECKS, _OPEN = 4, 8, 4
+_EDITS, _CHECKS, _OPEN = 4, 8, 2
 
 
 def lines(

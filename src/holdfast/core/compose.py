@@ -26,7 +26,7 @@ _DONE = ("completed", "deleted")
 #: How much of one text is looked at: what an item shows is far from where this cuts.
 _LOOKED_AT = 1 << 13
 _PLAN_LINES, _PLAN_CHARACTERS = 40, 2400
-_CHANGED = 10
+_CHANGED, _OLD_ERRORS = 10, 2
 _NOT_KEPT = "the content of key files is never kept"
 _ENDED = {NO_STATUS: "failed without a status", NO_RESULT: "cut short, nobody knows how it ended"}
 _HANDED_BACK = "The report follows:\n"
@@ -132,12 +132,20 @@ class Composer:
         return self._failed
 
     def _unresolved(self) -> list[tuple[str, str]]:
+        """Of those that a compaction has passed over only the newest: nobody has come back to them."""
+        rows = [(view, row) for view, row in self._newest("errors", 24) if not row[5]]
+        since = self._since()
+        old = sum(row[3] < since for _, row in rows)
         found = []
-        for view, row in self._newest("errors", 24):
-            if not row[5]:
-                failed, given = self._what(row)
-                found.append((f"{failed}: {self._error(row[3:5], given)}", self._where(view, row[3:5])))
+        for view, row in rows[max(0, old - _OLD_ERRORS) :]:
+            failed, given = self._what(row)
+            found.append((f"{failed}: {self._error(row[3:5], given)}", self._where(view, row[3:5])))
         return found
+
+    def _since(self) -> int:
+        """Where the last compaction is that a turn has followed."""
+        turned = self.state.seen.turned[-1:]
+        return max((row[4] for row in self.state.seen.compactions if [row[4]] < turned), default=0)
 
     def plan(self) -> list[str]:
         items = []

@@ -14,18 +14,22 @@ INSTRUCTION, DECISION, DEAD_END, ISSUE, NEXT, DONE, VALUE, OTHER = (
     "value",
     "other",
 )
-#: Signs of each class: whole phrases, found anywhere in the lower-case text.
+#: Signs of each class: whole phrases, found anywhere in the lower-case text, which a blank stands before.
 _SIGNS = {
     INSTRUCTION: (
         "always|never|leave |unless|don't|do not|must|should|prefer|instead|make sure|only |from now"
         "|please|keep |avoid|stop |i want|we want|let's|lets |require|remember|rather|no need|not "
-        "|too much|too verbose|be concise|immer|niemals|nicht |bitte|toujours|jamais|siempre|nunca"
+        "|too much|too verbose|be concise|whenever|every | each |all new|no exception|off limits|read-only"
+        "|hands off|ask me|ask first|before you|until i|skip |treat |convention|next to|say so|everywhere"
+        "|by default| use |belongs|owns |allowed|immer|niemals|nicht |bitte|toujours|jamais|siempre|nunca"
         "|sempre|всегда|никогда|не надо|нужно|必须|不要|总是|始终|请|必ず|しないで|ください|항상|절대"
     ),
     DECISION: (
         "decid|decision|choos|settle|pick |go with|stick with|in favour|in favor|against |instead of"
         "|rather than|because|so that|agreed|approach|i'll use|we'll use|chose|option|prefer|design"
         "|trade|going with|should be|makes sense|since |recommend|the right|simpl|will be|stays|keep "
+        "|in place of|opted|choice|going for|better | wins |replaces|moved from|alternative|would |that way"
+        "|given |reason|deliberate|by design|on purpose|, not "
         "|entschied|weil |parce que|porque|потому|решил|因为|决定|なので|決め"
     ),
     DEAD_END: (
@@ -33,6 +37,10 @@ _SIGNS = {
         "|didn't work|failed|turned out|turns out|can't|cannot|won't|revert|not possible|abandon"
         "|root cause|the problem|the issue|actually|unfortunately|wrong|incorrect|reject|not viable"
         "|no longer|never |bug|mistake|instead|drop|silently|would not|wouldn't|isn't|circular"
+        "|n't help|not help|no luck|no good|no use|no avail|no difference|back out|backed out|roll back"
+        "|rolled back|undo|undid|ruled out| is out.| is out,|not an option|unable|impossible|unsupported"
+        "|overwr|overrid|too slow|slower|worse|broke|breaks|misread|no way to|couldn't|could not"
+        "|workaround|promising|refus|hangs|deadlock|no point|pointless|wasted|same result"
         "|funktioniert nicht|ne marche pas|no funciona|не работает|不行|无法|できない"
     ),
     ISSUE: (
@@ -69,7 +77,7 @@ _WIDE = 0x2E80
 
 def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
     """(what it is worth by itself, its class)."""
-    lower = unit.lower()
+    lower = f" {unit.lower()}"
     gains = _GAIN_TYPED if typed else _GAIN
     worth, best, most = 0.0, OTHER, 0.0
     for name, signs in _TABLE:
@@ -79,7 +87,7 @@ def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
             worth += gain
             if gain > most:
                 best, most = name, gain
-    digits = any(map(str.isdigit, unit))
+    digits = _has_value(unit)
     worth += 0.3 if digits else 0.0
     worth += _FORMS.get(form, 0.0)
     if len(unit) < 60:
@@ -90,11 +98,16 @@ def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
         worth -= 0.4 if typed else 0.0
     if " — " in unit or " - " in unit:  # where a reason is given in passing
         worth += 0.25
-    if not typed and lower.startswith(_ANNOUNCES):
+    if not typed and lower[1:].startswith(_ANNOUNCES):
         worth -= 0.4
     if best == OTHER and digits:
         best = VALUE
     return worth, best
+
+
+def _has_value(unit: str) -> bool:
+    """Whether there is a number in it, a hash, a version: the figures in a file's name are none."""
+    return any(any(map(str.isdigit, word)) for word in unit.split() if "/" not in word or ":" in word)
 
 
 def names(unit: str) -> list[str]:

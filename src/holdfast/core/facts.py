@@ -27,7 +27,7 @@ _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Who said it, or what kind of text it is.
 USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED = range(9)
 _TAIL = 1 << 14
-_MOST_UNITS, _MOST_OPEN = 480, 48
+_MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, AGENT: 24}
 _MOST_OF_ANY = 64
@@ -42,6 +42,7 @@ class Facts:
         self.missed = 0  # records that could not be taken in
         self.rereads = 0  # how often it had been read over when this was begun
         self.turns = self.prompts = 0
+        self.compacted: list = []  # turns that had been taken when it was compacted
         self.message = self.cwd = self.branch = ""
         self._branch = ""  # as it was given
         self.sayings: list = []  # [kind, offset, turn, prompt, entry]
@@ -50,6 +51,12 @@ class Facts:
         self.open: dict = {}  # tool call -> [tool, what it was given]
         self.dead: list = []  # what had been abandoned when this was taken in
         self.touched = Touched()
+
+    @property
+    def past(self) -> list[int]:
+        """The compactions after which something was said: what is before them has been told again already.
+        One that has only just come is not among them: its loss is being made good."""
+        return [turns for turns in self.compacted if turns < self.turns]
 
     # One record after the other
 
@@ -65,6 +72,8 @@ class Facts:
             self._prompt(spoken.typed(record), entry, redact)
         elif entry.kind == "queued":
             self._prompt(spoken.joined(record["attachment"].get("prompt")), entry, redact)
+        elif entry.kind == "boundary" and self.turns not in self.compacted:
+            self.compacted = [*self.compacted[1 - _MOST_COMPACTIONS :], self.turns]
         elif entry.kind == "summary":
             self._say(SUMMARY, spoken.summary(record), entry, redact)
         elif entry.kind == "note":

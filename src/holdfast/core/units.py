@@ -20,24 +20,17 @@ _ABBREVIATED = ("e.g", "i.e", "etc", " vs", " cf", " no")
 _FULL_STOPS = "。！？｡"
 #: What stands before and after words that are marked with `**`.
 _BEFORE, _AFTER = " \t([{\"'|:-", " \t)]}\"'|:-.,;!?"
-#: Announces work instead of saying something about it; unless a reason follows.
-_FILLER = (
-    "let me ",
-    "now let me ",
-    "now i'll ",
-    "i'll ",
-    "now i need to",
-    "let's ",
-    "i need to ",
-    "now i can",
-    "first, let me",
-    "ok, let me",
-    "okay, let me",
-    "i'm going to",
-    "now let's",
-    "next, let me",
-    "next i'll ",
+#: Announces work instead of saying something about it; unless a reason follows, or it is a choice.
+_FILLER = tuple(
+    "let me |now let me |first, let me|ok, let me|okay, let me|next, let me|i'll |now i'll |next i'll "
+    "|let's |now let's|i need to |now i need to|now i can|i'm going to|next is |next up|on to "
+    "|one more look|another look|checking |looking at |looking into |reading |running |searching "
+    "|opening |inspecting |moving on|continuing ".split("|")
 )
+_CHOOSES = tuple(f" {verb} " for verb in "use keep leave drop store stick pick choose prefer have".split())
+_LOOKS = ("let me ", "i'll have a ", "let's have a ")
+#: Within so many characters the verb stands.
+_ANNOUNCED = 24
 _REASONED = (
     " because ",
     "instead",
@@ -224,7 +217,9 @@ def _together(parts: list[str], glue: str = " ", longest: int = LONGEST) -> list
 
 def _is_filler(sentence: str) -> bool:
     said = sentence.lower()
-    return len(said) < 140 and said.startswith(_FILLER) and not any(word in said for word in _REASONED)
+    if len(said) >= 140 or not said.startswith(_FILLER) or any(word in said for word in _REASONED):
+        return False
+    return said.startswith(_LOOKS) or not any(verb in said[:_ANNOUNCED] for verb in _CHOOSES)
 
 
 def _without_opening(unit: str) -> str:

@@ -41,11 +41,16 @@ _KINDS = {
     KNOWN: 0.0,
 }
 _FIRST, _CURRENT, _LONG = 0.5, 0.7, -0.7
-_NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.5, 0.7, 0.5, 0.4, -0.3
+_NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.25, 0.7, 0.5, 0.2, -0.3
 #: How long a saying takes to fade, in turns and as a share of the session; and what of it stays.
 _FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 8.0, 0.22, 0.16, 0.45
 #: What holds until it is taken back fades less.
 _LASTING, _LASTS = (INSTRUCTION, DECISION, DEAD_END), 2.0
+#: What was said before one compaction, and before more than one, has been told again or was not worth it.
+#: Not so what the person said and holds: all but what hardly has a word that is not said over and over.
+_TOLD, _RARE = (0.0, -0.15, -1.5), 0.3
+#: Decisions and dead ends that no summary has told yet have so much of the room before all else.
+_KEPT, _FOR_KEPT = (DECISION, DEAD_END), 0.25
 _REPEATS, _ROOT, _OVERHEAD = 0.6, 0.5, 12
 #: So many of the best are looked at; what is beyond them never gets a place.
 _LOOKED_AT = 500
@@ -54,7 +59,7 @@ _LOOKED_AT = 500
 class Item:
     """A unit that may be chosen. `order` is its place among all, oldest first."""
 
-    __slots__ = ("cls", "entry", "kind", "names", "order", "text", "topics", "turn", "worth")
+    __slots__ = ("cls", "entry", "fresh", "kind", "names", "order", "text", "topics", "turn", "worth")
 
     def __init__(
         self,
@@ -77,6 +82,7 @@ class Item:
         self.names = named
         self.topics = about
         self.order = order
+        self.fresh = False  # said, and no summary has told it yet
 
 
 def known(text: str, worth: float, turn: int, cls: str) -> Item:
@@ -87,15 +93,19 @@ def weighed(facts: Facts) -> list[Item]:
     """Every unit with its worth as things stand now, oldest first."""
     sayings = {saying[5]: saying for saying in facts.sayings}
     rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
-    worths = facts.worths or _worths(facts, rows)
-    return [
-        Item(row[1], saying[0], saying[2], row[4], saying[4], worths[order], named, about, order)
-        for order, (saying, row, named, about) in enumerate(rows)
-    ]
+    worths, past = facts.worths or _worths(facts, rows), facts.past
+    found = []
+    for order, (saying, row, named, about) in enumerate(rows):
+        kind, turn = saying[0], saying[2]
+        item = Item(row[1], kind, turn, row[4], saying[4], worths[order], named, about, order)
+        item.fresh = kind != SUMMARY and not any(turn <= turns for turns in past)
+        found.append(item)
+    return found
 
 
 def _worths(facts: Facts, rows: list) -> list[float]:
-    shared, apt, alive = _known_of(facts, rows)
+    shared, apt, alive, rare = _known_of(facts, rows)
+    past = facts.past
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
     lengths: dict[int, int] = {}
     for row in facts.units:
@@ -115,14 +125,17 @@ def _worths(facts: Facts, rows: list) -> list[float]:
         stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
+        told = sum(turn <= turns for turns in past)
+        holds = kind == USER and (row[4] in _LASTING or sum(map(rare, every)) >= _RARE * len(every))
+        log += 0.0 if holds else _TOLD[min(told, 2)]
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
         found.append(worth)
     return found
 
 
-def _known_of(facts: Facts, rows: list) -> "tuple[Look, Look, Look]":
+def _known_of(facts: Facts, rows: list) -> "tuple[Look, Look, Look, Look]":
     """What a word adds: a name that sayings share; any word the person spoke of, less if it is everywhere;
-    a name that was spoken of lately."""
+    a name that was spoken of lately; and whether hardly anything else has that word."""
     by_saying: dict[int, set] = {}
     asked: set = set()
     late: set = set()
@@ -142,7 +155,8 @@ def _known_of(facts: Facts, rows: list) -> "tuple[Look, Look, Look]":
     for word in asked:
         spread[word] += _ASKED
     shared = {word: logs[count] if count > 1 else 0.0 for word, count in counts.items()}
-    return shared.__getitem__, spread.__getitem__, late.__contains__
+    rare = {word for word, count in counts.items() if count <= 2}
+    return shared.__getitem__, spread.__getitem__, late.__contains__, rare.__contains__
 
 
 def _log(count: int) -> float:
@@ -166,6 +180,14 @@ def chosen(items: list[Item], room: int, taken: str = "", cost: int = 1) -> list
     """The best that fit into `room` characters, most valuable first. `taken` is what stands there already:
     who repeats it is worth less. `cost` is what each takes beside its text: at least the end of a line."""
     covered = set(names(taken)) | set(topics(taken))
+    kept = [item for item in items if item.fresh and item.cls in _KEPT]
+    picked = _best(kept, int(room * _FOR_KEPT), covered, cost)
+    there = set(map(id, picked))
+    rest = [item for item in items if id(item) not in there]
+    return picked + _best(rest, room - sum(len(item.text) + cost for item in picked), covered, cost)
+
+
+def _best(items: list[Item], room: int, covered: set, cost: int) -> list[Item]:
     costs = {id(item): (len(item.text) + cost + _OVERHEAD) ** _ROOT for item in items}
     best = sorted(items, key=lambda item: item.worth / costs[id(item)], reverse=True)[:_LOOKED_AT]
     queue = [(item.worth / costs[id(item)], item) for item in best]
