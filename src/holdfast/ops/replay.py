@@ -226,7 +226,6 @@ class _Player:
             if kind == "boundary":
                 yield self._moment("PreCompact", made)
             seen.offset = read
-            self._pass_time(made)
             if fold(seen, made) != NOWHERE:
                 raise _WentBack
             if kind in ("prompt", "note"):
@@ -253,10 +252,10 @@ class _Player:
         finally:
             os.close(fd)
 
-    def _pass_time(self, made: Entry) -> None:
+    def _pass_time(self) -> None:
         heard = self.state.heard
         try:
-            now = at(made.at)
+            now = at(self.state.seen.last_at)
         except ValueError:
             return
         if heard.last_at:
@@ -265,6 +264,7 @@ class _Player:
 
     def _moment(self, name: str, boundary: Entry | None = None) -> Moment:
         state = self.state
+        self._pass_time()
         reading = measure(state, state.seen.offset, self.window)
         now = guard.look(state, reading, self.config)
         guard.note(state, reading, now)
