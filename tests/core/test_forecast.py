@@ -204,6 +204,14 @@ def test_the_first_warning_comes_early_in_fast_conversations_and_late_in_slow_on
     assert first_warning(metered([step] * 12).curve, capacity) == pytest.approx(fill, abs=0.5)
 
 
+@pytest.mark.parametrize("usual", [20, 50, 65, 70, 80])
+def test_the_first_warning_moves_with_where_it_is_wanted(usual: int) -> None:
+    for curve in (metered([step] * 12).curve for step in (50, 500, 1500, 5000)):
+        moved = first_warning(curve, 167_000, usual)
+        assert moved == min(84, first_warning(curve, 167_000) + usual - 70)
+        assert first_warning(curve, 167_000, usual, latest=40) <= 40
+
+
 def test_the_first_warning_is_the_usual_one_while_nothing_is_known() -> None:
     assert first_warning([], 167_000) == first_warning([[1, 0], [90_000, 0]], 167_000) == 70
 

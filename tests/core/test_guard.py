@@ -49,6 +49,14 @@ def test_a_level_is_the_highest_rung_reached(fill, name):
     assert name_of(reached(fill, STANDARD)) == name
 
 
+def test_a_first_warning_that_comes_late_hides_no_rung_that_is_configured_lower():
+    ladder = {"checkpoint": 40, "warning": 70, "prompt_warning": 71, "advisory": 72}
+    made = session()
+    made.seen.meter.curve = [[70_000 + 50 * turn, 0] for turn in range(12)]  # slow: it would come at 84 %
+    config = Config({f"ladder.{name}": fill for name, fill in ladder.items()})
+    assert [guard.look(made, reading(fill), config).rung for fill in (71, 75)] == [60, ADVISORY]
+
+
 @pytest.mark.parametrize(
     ("fill", "pace", "first", "rung"),
     [

@@ -32,7 +32,7 @@ from hooks import (
     start_hook,
     state,
 )
-from taken import documents
+from taken import documents, reasons
 from told import RULE, Work, day, git, repository
 
 
@@ -92,7 +92,7 @@ def test_a_running_session_takes_up_a_change_with_its_next_hooks(home, file, tra
     assert not state(home)["heard"].get("saved")
     until(lambda: is_compiled(home))
     run_silently(payload, home)
-    assert state(home)["heard"]["saved"]["rung"] == 25
+    assert reasons(home) == ["proactive checkpoint"]
     assert notes(home) == []
 
 
@@ -316,6 +316,10 @@ def test_the_statusline_follows_the_ladder(home, transcript):
 
     assert shown().startswith("\033[32m")
     assert "L1" not in shown()
-    yellow = shown(HOLDFAST_LADDER_CHECKPOINT="10", HOLDFAST_LADDER_WARNING="20")
+    yellow = shown(HOLDFAST_LADDER_CHECKPOINT="5", HOLDFAST_LADDER_WARNING="15")
     assert yellow.startswith("\033[33m")
-    assert "L1 warning" in yellow
+    assert "L1 Warning" in yellow
+    ladder = {"CHECKPOINT": 5, "WARNING": 25, "PROMPT_WARNING": 26, "ADVISORY": 27}
+    red = shown(**{f"HOLDFAST_LADDER_{name}": str(fill) for name, fill in ladder.items()})
+    assert red.startswith("\033[31m")
+    assert "L2 Advisory" in red

@@ -33,8 +33,9 @@ _MINUTES = ((0.5, 0.0), (1.5, 0.0), (2.8, 3.0))
 #: A compaction is near when in one case of ten it comes within so many turns; not any more when it is so
 #: far that the capacity must be another than was thought.
 _SOON, _NOT_SOON = 8, 100
-#: The first warning comes so many turns ahead, at the pace of the last samples, but not before this fill.
-_WARNED_AHEAD, _EARLIEST = 50, 60.0
+#: The first warning comes so many turns ahead, at the pace of the last samples, but not before this fill;
+#: that is where it usually comes at this one.
+_WARNED_AHEAD, _EARLIEST, _USUAL = 50, 60.0, 70.0
 
 TOO_FEW, NO_GROWTH = "too few turns since the last compaction", "usage is not growing"
 
@@ -153,12 +154,14 @@ def velocity(curve: list, used: float, capacity: int, samples: int = 3) -> float
 
 
 def first_warning(
-    curve: list, capacity: int, usual: float = 70.0, latest: float = 84.0, samples: int = 10
+    curve: list, capacity: int, usual: float = _USUAL, latest: float = 84.0, samples: int = 10
 ) -> float:
     """The fill at which a person is warned first: earlier in fast conversations, later in slow ones, and
-    never so late that the next rung would come before it."""
+    never so late that the next rung would come before it. Who wants it elsewhere than usual has it moved
+    by as much."""
     if len(curve) < _LEAST:
         return usual
     added = _added(curve[-samples:])
     mean = max(0.0, sum(added) / len(added))
-    return min(latest, max(_EARLIEST, 100 - 100 * _WARNED_AHEAD * mean * mean / capacity))
+    adapted = min(latest, max(_EARLIEST, 100 - 100 * _WARNED_AHEAD * mean * mean / capacity))
+    return min(latest, adapted + usual - _USUAL)

@@ -67,7 +67,7 @@ def look(state: State, reading: Reading, config: "Config") -> Look:
         curve,
         capacity,
         config["ladder.warning"],
-        100 - config["guard.least_left"],
+        min(100 - config["guard.least_left"], config["ladder.advisory"]),
         config["guard.dynamic_samples"],
     )
     rung = reached(reading.fill, config, pace, first)
