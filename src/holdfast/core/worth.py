@@ -86,7 +86,7 @@ class Item:
 
 
 def known(text: str, worth: float, turn: int, cls: str) -> Item:
-    return Item(text, KNOWN, turn, cls, "", worth, names(text), topics(text))
+    return Item(text, KNOWN, turn, cls, "", worth)
 
 
 def weighed(facts: Facts) -> list[Item]:
@@ -212,10 +212,12 @@ def _best(items: list[Item], room: int, covered: set, cost: int) -> list[Item]:
 
 def _repeats(item: Item, covered: set) -> tuple[float, bool]:
     """(how much of it has been said, whether there is anything new in it)."""
-    about = sum(word in covered for word in item.topics) / len(item.topics) if item.topics else 0.0
+    if item.kind == KNOWN and not item.topics:  # of most of them nobody asks
+        item.names, item.topics = names(item.text), topics(item.text)
+    about = sum(map(covered.__contains__, item.topics)) / len(item.topics) if item.topics else 0.0
     if not item.names:
         return about, about <= 0.95
-    named = sum(name in covered for name in item.names) / len(item.names)
+    named = sum(map(covered.__contains__, item.names)) / len(item.names)
     return (about + named) / 2, about <= 0.95 or named < 1.0
 
 
