@@ -93,12 +93,12 @@ def weighed(facts: Facts) -> list[Item]:
     """Every unit with its worth as things stand now, oldest first."""
     sayings = {saying[5]: saying for saying in facts.sayings}
     rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
-    worths, past = facts.worths or _worths(facts, rows), facts.past
+    worths, last = facts.worths or _worths(facts, rows), max(facts.past, default=-1)
     found = []
     for order, (saying, row, named, about) in enumerate(rows):
         kind, turn = saying[0], saying[2]
         item = Item(row[1], kind, turn, row[4], saying[4], worths[order], named, about, order)
-        item.fresh = kind != SUMMARY and not any(turn <= turns for turns in past)
+        item.fresh = kind != SUMMARY and turn > last
         found.append(item)
     return found
 
