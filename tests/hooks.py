@@ -184,6 +184,22 @@ def check_said(name: object, said: str) -> None:
             assert spoken["additionalContext"]
 
 
+#: What may stand in the client's transcript of a hook of ours: what the model is told, or the person.
+SAID_AT = {
+    "hook_additional_context": {"SessionStart", "UserPromptSubmit", "PostToolBatch"},
+    "hook_success": {"SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop"},
+    "hook_system_message": {"UserPromptSubmit", "PostToolBatch", "Stop"},
+}
+
+
+def check_attached(attachments: list[dict]) -> None:
+    """No hook failed, was cancelled, or said what it may not."""
+    for one in attachments:
+        if "hook_" in one["type"]:
+            assert one["hookEvent"] in SAID_AT.get(one["type"], ()), one
+            assert not one.get("exitCode")
+
+
 def start_hook(payload: bytes | dict, home: Path, package: Path = PACKAGE) -> subprocess.Popen:
     """The payload stands in a file, so that nobody has to wait to write it."""
     with tempfile.TemporaryFile() as stdin:

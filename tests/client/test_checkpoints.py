@@ -26,7 +26,7 @@ from holdfast.core.config import DEFAULTS
 from holdfast.install.operations import install
 from holdfast.install.settings import Launcher
 from holdfast.install.settings import wired as installed
-from hooks import PACKAGE, check_said, command, copy_package, edit, notes
+from hooks import PACKAGE, check_attached, check_said, command, copy_package, edit, notes
 
 EVERY = DEFAULTS["checkpoints.every_turns"]
 PLUGIN = PACKAGE.parent.parent / "plugin"
@@ -215,11 +215,7 @@ def check_quiet(machine: Machine) -> None:
         for event in ended:
             check_said(event["hook_event"], event["output"])
     for entries in machine.transcripts.values():
-        told = [entry["attachment"] for entry in entries if entry["type"] == "attachment"]
-        said = [one for one in told if "hook_" in one["type"]]
-        assert {one["hookEvent"] for one in said} <= {"SessionStart", "UserPromptSubmit", "PostToolBatch"}
-        assert {one["type"] for one in said} <= {"hook_additional_context", "hook_success"}
-        assert not any(one.get("exitCode") for one in said)
+        check_attached([entry["attachment"] for entry in entries if entry["type"] == "attachment"])
     assert notes(machine.config / "holdfast") == []
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from client.api import words
 from client.scenario import Played
-from hooks import folder, heard, lines, notes, state
+from hooks import check_attached, folder, heard, lines, notes, state
 
 INSTRUCTIONS = "Additional Instructions:\n"
 #: After /compact the client tells the model which hooks ran. Output of ours would follow a colon.
@@ -22,6 +22,7 @@ HOOK_RAN = re.compile(r"(?:Pre|Post)Compact \[[^\]]*\] completed successfully(?!
 OURS = re.compile(
     r"COMPACTION PRESERVATION INSTRUCTIONS \(holdfast; trigger: \w+\)|<(holdfast-[0-9a-f]{16})>.*?</\1>"
     r"|holdfast has a checkpoint .*?/holdfast:load \S+ would\."
+    r"|holdfast: about [\d.k]+ tokens are left in the context window, and this client does not compact"
 )
 BLOCK = re.compile(
     r"COMPACTION PRESERVATION INSTRUCTIONS .*?COMPACTION RULES:(?:\n  \d\. [^\n]*)+", re.DOTALL
@@ -73,22 +74,21 @@ def test_nothing_else_was_counted(played: Played) -> None:
     assert set((played.home / "sessions").rglob("state.json")) == known
 
 
-def test_no_hook_failed_or_said_what_is_not_for_the_model(played: Played) -> None:
+def test_no_hook_failed_or_said_what_it_may_not(played: Played) -> None:
     """The client writes a line for a hook that failed, blocked, was too slow, or printed something."""
-    written = [
-        entry["attachment"]
-        for entries in played.machine.transcripts.values()
-        for entry in entries
-        if entry.get("type") == "attachment" and "hook_" in entry["attachment"]["type"]
-    ]
-    assert {one["hookEvent"] for one in written} <= {"SessionStart", "UserPromptSubmit", "PostToolBatch"}
-    assert {one["type"] for one in written} <= {"hook_additional_context", "hook_success"}
-    assert not any(one.get("exitCode") for one in written)
+    for entries in played.machine.transcripts.values():
+        check_attached([entry["attachment"] for entry in entries if entry.get("type") == "attachment"])
 
 
 def test_nothing_was_degraded(played: Played) -> None:
     assert notes(played.home) == []
-    done = {"checkpoint.taken", "injection.brief", "restore.receipt"}
+    done = {
+        "CONTEXT_PRESSURE",
+        "checkpoint.taken",
+        "injection.block",
+        "injection.brief",
+        "restore.receipt",
+    }
     assert {note["event"] for note in lines(played.home / "events.jsonl")} <= done
 
 
