@@ -34,6 +34,7 @@ async function start($) {
 
 async function measure($, e) {
   try {
+    if (!e.changed.includes("context")) return; // a rate limit alone
     const { compact } = await report($, e.context);
     if (compact === true) await $.session.compact();
   } catch {}
@@ -46,7 +47,7 @@ export function register(on) {
   });
   on("session.measure", async ($, e, next) => {
     const measured = await next(e);
-    if (e.changed.includes("context")) await measure($, e); // not for a rate limit alone
+    await measure($, e);
     return measured;
   });
 }

@@ -1,13 +1,18 @@
 """Copied, read-only, stale or broken: the installation itself."""
 
+import os
 import random
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from holdfast.install.settings import Launcher
 from hooks import (
+    PACKAGE,
+    PYTHON,
     assert_same_fold,
     bound_by_modes,
     copy_package,
@@ -152,3 +157,23 @@ def test_nothing_planted_in_the_project_is_ever_imported(has_bundle, home, tmp_p
         run_silently(event(name, cwd=str(project)), home, package=package, cwd=project, env=env)
     assert not marker.exists()
     assert len(heard(home)) == 3
+
+
+@pytest.mark.parametrize("how", ["gone", "unreadable"])
+def test_a_package_that_was_removed_does_not_block_the_client(how, tmp_path):
+    """An interpreter that cannot open its file ends with 2, which means: block."""
+    launch = tmp_path / "a b" / "holdfast" / "launch.py"
+    launch.parent.mkdir(parents=True)
+    if how == "unreadable":
+        launch.symlink_to(launch)
+    command = Launcher(PYTHON, str(launch)).command
+    for words in (command, f"{command} statusline"):
+        done = subprocess.run(["sh", "-c", words], input=b"{}", capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_nor_does_a_plugin_without_its_source(tmp_path):
+    shutil.copy(PACKAGE.parent.parent / "plugin" / "run", tmp_path / "run")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = subprocess.run([tmp_path / "run"], input=b"{}", env=environ, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -75,7 +75,7 @@ PYTHON = os.path.realpath(sys.executable)
         (lambda text: text.replace(PYTHON, "/gone/bin/python3.11"), "/gone/bin/python3.11 is gone"),
         (
             lambda text: text.replace("/src/holdfast/launch.py", "/gone/holdfast/launch.py"),
-            "ended with status",
+            "kept nothing",
         ),
         (
             lambda text: text.replace('launch.py"', 'launch.py && exit 3"').replace("exec ", ""),

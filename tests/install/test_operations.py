@@ -88,7 +88,9 @@ def test_every_event_of_the_table_is_wired_after_the_hooks_of_others(machine: Ma
     for event, (timeout, is_async) in EVENTS.items():
         (hook,) = data["hooks"][event][-1]["hooks"]
         assert (hook["timeout"], hook.get("async", False)) == (timeout, is_async)
-    words = data["hooks"]["Stop"][1]["hooks"][0]["command"].split()
+    tested, _, run = data["hooks"]["Stop"][1]["hooks"][0]["command"].partition(" || exit 0; ")
+    words = run.split()
+    assert tested == f"[ -r {words[4]} ]"
     assert words[:1] + words[2:4] == ["exec", "-I", "-S"]
     assert all(os.path.realpath(word) == word and os.path.exists(word) for word in (words[1], words[4]))
     assert data["statusLine"]["command"].endswith("/holdfast/launch.py statusline")
@@ -196,7 +198,7 @@ def test_a_project_is_wired_beside_the_user_and_undone_alone(machine: Machine) -
     install(machine.app)
     install(machine.app, project=True)
     project = machine.project / ".claude/settings.json"
-    assert project.read_text().count("launch.py") == len(EVENTS) + 1
+    assert project.read_text().count(" -I -S ") == len(EVENTS) + 1
     with pytest.raises(BadInput, match="is wired, too"):
         uninstall(machine.app, purge=True)
     with pytest.raises(HoldfastError, match=r"project/.claude/settings.json: hooks.SessionStart\[0\]"):

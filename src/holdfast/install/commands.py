@@ -35,7 +35,7 @@ def text(name: str, run: str) -> str:
 
 def wanted(launcher: Launcher) -> dict[str, bytes]:
     """Path below the client's folder -> what is to stand there."""
-    run = launcher.command.removeprefix("exec ") + " command"
+    run = launcher.run + " command"
     return {place: _labelled(text(name, run).encode()) for place, name in FILES.items()}
 
 

@@ -116,7 +116,7 @@ def _of_settings(path: str, ours: list[tuple[str, str]]) -> Iterator[Check]:
 def _fire(command: str) -> str:
     """Run the very command that is installed, with an event of its own and a home of its own."""
     words = shlex.split(command)
-    program = words[1] if words[0] == "exec" else words[0]
+    program = words[words.index("exec") + 1] if "exec" in words[:-1] else words[0]
     if program.startswith("/") and not os.access(program, os.X_OK):
         return f"cannot run: {program} is gone"
     with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as home:

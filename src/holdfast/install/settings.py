@@ -48,9 +48,15 @@ class Launcher:
     launch: str
 
     @property
+    def run(self) -> str:
+        return f"{shlex.quote(self.python)} -I -S {shlex.quote(self.launch)}"
+
+    @property
     def command(self) -> str:
-        """Short, because the client shows it to people; `exec`, so that no shell waits for it."""
-        return f"exec {shlex.quote(self.python)} -I -S {shlex.quote(self.launch)}"
+        """Short, because the client shows it to people; `exec`, so that no shell waits for it. An
+        interpreter that cannot open its file ends with 2, by which a hook tells the client to block: a
+        package that was removed must not."""
+        return f"[ -r {shlex.quote(self.launch)} ] || exit 0; exec {self.run}"
 
     def hook(self, event: str) -> dict[str, Any]:
         timeout, is_async = EVENTS[event]
