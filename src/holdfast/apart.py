@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def by_a_child(app: Holdfast, work: "Work") -> list:
-    """What `work` tells, until it leaves. A process in a write that does not come back cannot even be
-    killed; so a child is left to it, and who waits for this hook does not wait for the disk. The debt is in
-    the state: if the child is done after all, the next hook finds what it has written. The child is not
-    waited for: it may be tidying up, and this process has something to say."""
+    """All that `work` tells, until it leaves or there is no more time. A process in a write that does not
+    come back cannot even be killed; so a child is left to it, and who waits for this hook does not wait for
+    the disk. The debt is in the state: if the child is done after all, the next hook finds what it has
+    written. The child is not waited for: it may be tidying up, and this process has something to say."""
     read, write = posix.pipe()
     child = posix.fork()
     if not child:
@@ -29,8 +29,8 @@ def by_a_child(app: Holdfast, work: "Work") -> list:
             posix._exit(0)
     posix.close(write)
     parts: list[bytes] = []
-    app.ring(app.by(SAVED))
     try:
+        app.ring(app.by(SAVED))
         while piece := posix.read(read, 1 << 16):
             parts.append(piece)
         missing = "whoever was to write it was killed"
@@ -39,10 +39,17 @@ def by_a_child(app: Holdfast, work: "Work") -> list:
     finally:
         app.ring(app.by(1))
         posix.close(read)
-    said = load(b"".join(parts).decode()) if parts else missing
-    if type(said) is not list:
-        raise HoldfastError(str(said))
-    return said
+    *whole, _ = b"".join(parts).decode("utf-8", "replace").split("\n")
+    told: list = []
+    for line in whole:
+        said = load(line)
+        if type(said) is not list:
+            missing = str(said)
+            break
+        told += said
+    if not told:
+        raise HoldfastError(missing)
+    return told
 
 
 def _work_apart(work: "Work", write: int) -> None:
@@ -51,13 +58,17 @@ def _work_apart(work: "Work", write: int) -> None:
     for fd in (0, 1, 2):
         posix.dup2(nothing, fd)
     try:
-        work(lambda told: posix.write(write, dump(told).encode()), lambda: posix.dup2(nothing, write))
+        work(lambda told: _tell(write, told), lambda: posix.dup2(nothing, write))
     except (OSError, HoldfastError) as problem:
-        posix.write(write, dump(f"{type(problem).__name__}: {problem}").encode())
+        _tell(write, f"{type(problem).__name__}: {problem}")
     except MISTAKES as problem:
         # A mistake of ours. Where and what kind; its message may hold text of the session.
         place = problem.__traceback__
         while place and place.tb_next:
             place = place.tb_next
         where = f"{place.tb_frame.f_code.co_name}:{place.tb_lineno}" if place else ""
-        posix.write(write, dump(f"{type(problem).__name__} in {where}").encode())
+        _tell(write, f"{type(problem).__name__} in {where}")
+
+
+def _tell(write: int, told: object) -> None:
+    posix.write(write, dump(told).encode() + b"\n")

@@ -45,7 +45,9 @@ class Holdfast:
         out_of_order = fallen(self.config) if own else []
         if out_of_order:
             wrong = "; ".join(filter(None, (wrong, *(what for _, _, what in out_of_order))))
-            self.config = Config(self.compiled.values)
+            astray = {key for lower, upper, _ in out_of_order for key in (lower, upper)}
+            own = {key: value for key, value in own.items() if key not in astray}
+            self.config = Config(self.compiled.values, own)
         self.trouble = "; ".join(filter(None, (self.compiled.trouble, wrong)))
 
     @property

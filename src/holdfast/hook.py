@@ -21,7 +21,7 @@ from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.disk import trail
 from holdfast.disk.home import is_safe_name
-from holdfast.errors import HoldfastError, Late
+from holdfast.errors import MISTAKES, HoldfastError, Late
 
 #: Seconds after which a hook gives up, whatever it is doing. SessionEnd has 1.5 s in all, nothing but the
 #: statusline and a command more than 2.
@@ -29,6 +29,8 @@ _BUDGET_S = 1.0
 _BUDGETS_S = {"PreCompact": 1.7, "SessionEnd": 1.2, "SessionStart": 1.7, "Stop": 1.7, STATUSLINE: 3.0}
 #: What is reported in these ways names no event.
 _REPORTS = {"statusline": STATUSLINE, "measured": MEASURED}
+#: Of the statusline's time, for ours: the rest is for the one that was there before.
+_OURS_S = 1.5
 _COMMAND_S = 10.0
 _SLASH = "/holdfast:"
 #: A second ring, for a hook that is stuck in giving up.
@@ -94,10 +96,12 @@ def _statusline(app: Holdfast, event: Event) -> str:
     from holdfast import statusline
 
     try:
+        _give(app, _OURS_S)
         ours = engine.handle(event, app).stdout
-    except (OSError, HoldfastError) as problem:
+    except (OSError, HoldfastError, *MISTAKES) as problem:
         _note(app, event, problem)
         ours = ""
+    _give(app, _BUDGETS_S[STATUSLINE])
     return statusline.beside_former(ours, event, app)
 
 

@@ -60,8 +60,11 @@ class Probe:
         for path in paths:
             number, name = fingerprint(path), short(path)
             now, before = here.get(str(number)), was.get(str(number))
-            if not now:
-                gone.append(name)
+            if now == []:
+                self.unsure.append(f"{name} (there was no time to look at it)")
+            elif not now:
+                # Gone since only if it was there then; under a name without its secrets nothing is found.
+                gone += [name] if (before or not was) and "[redacted:" not in path else []
             elif number in own or not before:
                 if now[1] > since:
                     other.append(f"{name} ({ago(self.at - now[1])})")

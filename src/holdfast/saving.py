@@ -85,8 +85,11 @@ def pay(
         if not is_new:
             # Written by one that could not say so any more. It counts, but not for what came after.
             before = {name: state.heard.saved.get(name, 0) for name in decide.reached(state)}
+            was_blocked = "blocked" in state.heard.owed
             _paid(state, entry, event, app, before, 0, {})
             owe(state, event, app, why)
+            if was_blocked:  # a compaction waits once
+                state.heard.owed["blocked"] = 1
             count(state, event)
             sessions.save(app.home, state)
             entry, _, marks = _taken(state, event, app, reading, material())
@@ -112,17 +115,18 @@ def _taken(
         digest = sha256_hex(draft.body.encode())
 
         def taken(entry: dict) -> None:
-            marks = probe.marks(paths, checkpoints.known_key(app.home))
-            tell([entry, entry["sha256"] == digest, marks])
+            tell([entry, entry["sha256"] == digest])  # at once: the files may be on another, slower disk
+            tell([probe.marks(paths, checkpoints.known_key(app.home))])
 
         checkpoints.take(app.home, draft, taken, leave, app.config)
 
     told: list = []
     if app.in_hook:
-        told.append(by_a_child(app, take))
+        told += by_a_child(app, take)
     else:
-        take(told.append)
-    entry, is_new, marks = told[0]
+        take(told.extend)
+    entry, is_new, *rest = told
+    marks = {name: mark for name, mark in rest[0].items() if mark} if rest else {}
     return entry, is_new, marks
 
 

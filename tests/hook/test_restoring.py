@@ -471,8 +471,10 @@ def test_a_resumed_session_is_told_nothing_when_nothing_changed(stamped):
 
 def test_a_resumed_session_is_told_what_changed_and_nothing_else(stamped):
     was = git(stamped.project, "rev-parse", "HEAD")[:12]
-    stamped.edit("src/gone.py", on_disk=False)
+    stamped.edit("src/gone.py")
+    stamped.edit("src/never.py", on_disk=False)  # by the session itself, before it was saved
     stamped.hook("SessionEnd", reason="prompt_input_exit")
+    (stamped.project / "src" / "gone.py").unlink()
     (stamped.project / "src" / "poll.py").write_text("changed by hand")
     git(stamped.project, "checkout", "-q", "-b", "hotfix")
     git(stamped.project, "commit", "-q", "--allow-empty", "-m", "second")

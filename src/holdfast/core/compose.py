@@ -296,7 +296,7 @@ class Composer:
         old, new = text(first, "old_string"), text(first, "new_string") or text(first, "new_source")
         more = f", {hunks} places" if hunks > 1 else ""
         counted = f"+{_lines(new)} −{_lines(old)}{more}"
-        shown = _first_difference(self.redact(old[:_LOOKED_AT]), self.redact(new[:_LOOKED_AT]))
+        shown = _first_difference(spoken.redacted(old, self.redact), spoken.redacted(new, self.redact))
         return f"`{excerpt(shown, 80)}` ({counted})" if shown else f"changed ({counted})"
 
     def _tasks(self) -> list[tuple[str, str, str, str]]:

@@ -45,7 +45,7 @@ class Facts:
         self.compacted: list = []  # turns that had been taken when it was compacted
         self.message = self.cwd = self.branch = ""
         self._branch = ""  # as it was given
-        self.sayings: list = []  # [kind, offset, turn, prompt, entry]
+        self.sayings: list = []  # [kind, offset, turn, prompt, entry, number]
         self.units: list = []  # [saying, text, form, worth, class, names, topics]
         self.worths: list = []  # of each unit among the others, once they have been weighed
         self.open: dict = {}  # tool call -> [tool, what it was given]

@@ -5,21 +5,26 @@ Read-only and bounded: what is large, or holds keys, is known by its size and ti
 
 import posix
 
+from holdfast.clock import elapsed
 from holdfast.core.digest import seal
 from holdfast.core.redact import is_key_file
 from holdfast.core.seen import fingerprint
 from holdfast.disk import files
 from holdfast.errors import BadInput
 
-#: Bytes that are read of one file, and of all together.
-_LARGEST, _MOST = 1 << 18, 1 << 20
+#: Bytes that are read of one file, and of all together; and seconds after which no other is begun.
+_LARGEST, _MOST, _SECONDS = 1 << 18, 1 << 20, 0.15
 
 
 def marks(paths: list[str], key: bytes) -> dict[str, list]:
-    """Fingerprint of its path -> [size, milliseconds, hash or ""], of each that is there."""
+    """Fingerprint of its path -> [size, milliseconds, hash or ""], of each that is there; [] of one that
+    there was no time for."""
     found: dict[str, list] = {}
-    room = _MOST
+    room, until = _MOST, elapsed() + _SECONDS
     for path in paths:
+        if elapsed() >= until:
+            found[str(fingerprint(path))] = []
+            continue
         try:
             state = posix.stat(path)
         except (OSError, ValueError):  # ValueError: a NUL, or a lone surrogate

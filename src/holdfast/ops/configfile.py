@@ -76,7 +76,7 @@ def _last(home: Home) -> Compiled:
         return kept.read(home)
     except FileNotFoundError:
         return Compiled({})
-    except (BadInput, Damaged) as problem:
+    except (PermissionError, BadInput, Damaged) as problem:
         aside = files.set_aside(home.compiled)
         trail.note(home, "degraded.config", what=str(problem), aside=os.path.basename(aside))
         return Compiled({})

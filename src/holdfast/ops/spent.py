@@ -79,7 +79,7 @@ def _session_of(name: str) -> tuple[str, str]:
     *folders, file = name.split("/")
     session = file.removesuffix(".jsonl")
     if "subagents" in folders[1:]:
-        folders = folders[: folders.index("subagents")]
+        folders = folders[: folders.index("subagents", 1)]
         session = folders.pop()
     return "/".join(folders), session
 
