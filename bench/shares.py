@@ -76,7 +76,7 @@ def _cycles(state: State, path: str) -> Iterator[Cycle]:
         then = State("bench")
         then.seen = transcripts.fold_part(state.seen, path, 0, end, _ALL, _LONG)
         reading = measure(then)
-        if reading.source.startswith("usage") and then.seen.meter.cycle_turns >= _LEAST_TURNS:
+        if reading.source.startswith("usage") and len(then.seen.meter.curve) >= _LEAST_TURNS:
             yield Cycle(number, attributed.shares_of(path, then, reading.used, _ALL, _LONG))
 
 

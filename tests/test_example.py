@@ -55,7 +55,7 @@ def test_the_gauge_stands_at_four_fifths_of_the_capacity(reading: Usage) -> None
     assert (reading.max, reading.capacity, reading.model) == (200_000, 167_000, "claude-opus-4-6")
     assert 80.5 <= reading.fill <= 81.5
     assert reading.used == reading.context + reading.output + reading.estimated
-    assert (reading.level, reading.source) == ("prompt warning", "usage+estimate")
+    assert (reading.level, reading.source) == ("L2 Advisory", "usage+estimate")
     assert reading.degraded == []
 
 

@@ -81,9 +81,10 @@ def handle(event: Event, app: Holdfast) -> Reply:
             sessions.sample(home, state, reading, event.at)
             taken = _save(state, event, app, reading, now.rung, once)
         except OSError as problem:
-            if event.name not in _SPEAKS or not is_full(problem):
+            if not is_full(problem):
                 raise
-            app.full, taken = problem, {}  # what is to be said is said from memory
+            # What is to be said is said from memory; of the ladder nothing: it would be said every time.
+            app.full, taken, tells = problem, {}, []
         if says:
             answer = _say(event, state, app, once)
         elif tells:

@@ -105,7 +105,10 @@ def _run(command: str, payload: bytes, environ: dict[str, str]) -> bytes:
             printed += piece
     except Late:
         pass  # what came until now is shown
-    posix.killpg(pid, 9)  # with whatever it has started; if it is done, it does not notice
+    try:
+        posix.killpg(pid, 9)  # with whatever it has started; if it is done, it does not notice
+    except OSError:  # some systems do not let a group be killed that has ended
+        pass
     posix.waitpid(pid, 0)
     return printed
 

@@ -14,7 +14,7 @@ from holdfast.core.ladder import CHECKPOINT, CRITICAL, PROMPT, name_of
 from holdfast.core.plain import thousands
 from holdfast.core.state import State
 from holdfast.core.thrash import Burst
-from holdfast.errors import HoldfastError
+from holdfast.errors import MISTAKES, HoldfastError
 
 #: As the plugin and `install` name it.
 SAVE = "/holdfast:save"
@@ -49,7 +49,7 @@ def _line(what: object, state: State, reading: Reading, now: Look) -> str:
         return f"holdfast: {said}"
     rung = int(str(what))
     name = "" if rung == CHECKPOINT else f" {name_of(rung)}"
-    early = f" Early: {now.velocity:.0f}% a step." if now.is_early else ""
+    early = f" Early: {now.velocity:.0f}% a step." if now.is_early and now.velocity >= 1 else ""
     return f"holdfast{name}: {said}{early} {_saved(state, rung)}"
 
 
@@ -61,8 +61,11 @@ def _saved(state: State, rung: int) -> str:
     heard = state.heard
     if heard.owed.get("what"):
         return "The work could not be saved; `holdfast status` says why."
-    if not heard.saved or decide.unsaved(state) > _A_FEW:
-        return "It is being saved."
+    if heard.owed or not heard.saved:
+        return "It is being saved." if heard.owed else "Nothing is saved yet."
+    behind = decide.unsaved(state)
+    if behind > _A_FEW:
+        return f"Last saved: {heard.saved['id']}, {behind} turns ago."
     ready = " What a summary would lose is ready to be put back." if rung == CRITICAL else ""
     return f"Saved: {heard.saved['id']}.{ready}"
 
@@ -74,10 +77,10 @@ def _advice(state: State, reading: Reading) -> str:
             f"holdfast: {left}, and the work since the last checkpoint could not be saved. What must not "
             "be lost is safe only in a file."
         )
-    return (
-        f"holdfast: {left}, and this client does not compact by itself. The work so far is saved; a new "
-        "session can go on from there, or the user can run /compact."
-    )
+    saved = "The work so far is saved; a new session can go on from there, or the user"
+    if not state.heard.saved or decide.unsaved(state) > _A_FEW:
+        saved = "The user"
+    return f"holdfast: {left}, and this client does not compact by itself. {saved} can run /compact."
 
 
 def _refilled(burst: Burst, state: State, app: Holdfast) -> str:
@@ -90,6 +93,6 @@ def _refilled(burst: Burst, state: State, app: Holdfast) -> str:
     try:
         found = culprit.culprit(attributed.refill_of(state.heard.transcript, state, burst))
         redact = redactor_of(app, project).text
-    except (OSError, HoldfastError):  # the number of compactions says something, too
+    except (OSError, HoldfastError, *MISTAKES):  # the number of compactions says something, too
         return culprit.say(burst, None, str, project)
     return culprit.say(burst, found, redact, project)

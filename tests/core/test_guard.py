@@ -28,8 +28,16 @@ def look(rung: int, soon: bool = False) -> Look:
 
 def session(compacted: int = 0) -> State:
     made = State("s1")
-    made.seen.entries, made.seen.compacted = 1, compacted
+    made.seen.entries = 1
+    made.seen.turned = list(range(10_000, 10_020))  # long after the compactions
+    compact(made, compacted)
     return made
+
+
+def compact(state: State, times: int = 1, offset: int = 1000) -> None:
+    for number in range(times):
+        state.seen.compacted += 1
+        state.seen.compactions.append(["", "auto", 167_000, 9_000, offset + number, "claude-opus-4-6"])
 
 
 def told(state: State, name: str, fill: float, rung: int | None = None, soon: bool = False, **data) -> list:
@@ -128,8 +136,45 @@ def test_a_compaction_begins_again():
     assert told(state, "Stop", 86) == [85]
     state.heard.awaits = [1, 0]  # heard of, not read yet
     assert told(state, "Stop", 61) == [60]
-    state.seen.compacted, state.heard.awaits = 1, []  # read: the same one
+    state.heard.awaits = []
+    compact(state)  # read: the same one
     assert told(state, "Stop", 62) == []
+    compact(state, offset=2000)
+    assert told(state, "Stop", 62) == [60]
+
+
+def test_a_compaction_that_was_never_written_down_does_not_begin_anew():
+    state = session(1)
+    state.heard.awaits = [2, 0]
+    assert told(state, "Stop", 61) == [60]
+    state.heard.awaits = []  # two responses later nobody waits for it any more
+    assert told(state, "Stop", 62) == []
+
+
+def test_reading_the_whole_after_the_newest_part_tells_nothing_again():
+    state = session()
+    state.seen.start = 5000  # none of it is a compaction
+    assert told(state, "Stop", 86) == [85]
+    state.seen.start = 0
+    compact(state, 4)
+    assert told(state, "Stop", 87) == []
+    fresh = session(1)
+    fresh.seen.start = 900  # one is
+    assert told(fresh, "Stop", 86) == [85]
+    fresh.seen.start, fresh.seen.compacted = 0, 4
+    fresh.seen.compactions = [["", "auto", 1, 1, at, ""] for at in (100, 200, 300, 1000)]
+    assert told(fresh, "Stop", 87) == []
+
+
+@pytest.mark.parametrize("missing", ["cycle", "rung", "fill", "told"])
+def test_a_state_that_lacks_a_part_is_as_good_as_none(missing):
+    state = session()
+    told(state, "Stop", 86)
+    del state.heard.guard[missing]
+    state.heard.habit = ["claude"]
+    now = guard.look(state, reading(86), STANDARD)
+    note(state, reading(86), now)
+    assert state.heard.guard.keys() >= {"cycle", "rung", "fill", "told"}
 
 
 def test_the_prompt_warning_comes_with_a_prompt_and_not_with_a_command():
@@ -179,7 +224,7 @@ def test_the_rung_before_is_told_only_when_it_changes():
     state = session()
     before = [note(state, reading(fill), look(reached(fill, STANDARD))) for fill in (10, 61, 62, 86)]
     assert before == [-1, 0, -1, 60]
-    state.seen.compacted = 1
+    compact(state)
     assert note(state, reading(20), look(0)) == 85
 
 
@@ -188,7 +233,7 @@ def test_a_rung_is_kept_until_the_window_is_emptier():
     state = session()
     note(state, reading(82), look(ADVISORY))  # raised early
     assert [guard.look(state, reading(fill), STANDARD).rung for fill in (82, 0, 78, 76)] == [85, 85, 85, 70]
-    state.seen.compacted = 1
+    compact(state)
     assert guard.look(state, reading(82), STANDARD).rung == WARNING
 
 

@@ -21,9 +21,7 @@ def work(home, tmp_path):
 def facts(work):
     """All that was gathered, without how far the transcript was read."""
     found = json.loads((folder(work.home) / "facts.json").read_bytes())
-    return {
-        name: found[name] for name in ("units", "sayings", "touched", "turns", "prompts", "todos", "branch")
-    }
+    return {name: found[name] for name in ("units", "sayings", "touched", "turns", "prompts", "branch")}
 
 
 def lines(said):

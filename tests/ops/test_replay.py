@@ -102,6 +102,32 @@ def test_what_a_rewind_abandoned_is_left_out(tmp_path: Path) -> None:
     assert found.turns == 2
 
 
+def test_a_rewind_that_the_hooks_do_not_see_is_no_end_of_it(tmp_path: Path) -> None:
+    """A line with hundreds of thousands of commas is not parsed by hooks, nor looked at for rewinds."""
+    script = Script()
+    leaf = script.answer(context=50_000)
+    script.prompt(",".join("0" * 300_000))
+    script.answer(context=60_000)
+    script.leaf = leaf
+    script.prompt(",".join("0" * 300_000))
+    script.answer(context=70_000)
+    path = tmp_path / "s1.jsonl"
+    path.write_bytes(script.bytes())
+    assert replay(app(tmp_path), str(path)).turns == 3
+
+
+def test_an_agents_window_is_told_to_nobody(tmp_path: Path) -> None:
+    script = Script()
+    for fill in (50, 90):
+        script.answer(use(f"t{fill}", "Bash", command="ls"), context=1670 * fill)
+        script.result(f"t{fill}")
+    lines = [json.loads(line) | {"isSidechain": True, "agentId": "abc"} for line in script.lines]
+    path = tmp_path / "agent-abc.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = replay(app(tmp_path), str(path))
+    assert (found.turns, found.told) == (2, {})
+
+
 def test_a_folder_is_summed_up_and_a_bad_file_does_not_hide_the_others(tmp_path: Path) -> None:
     folder = tmp_path / "projects"
     (folder / "a").mkdir(parents=True)
@@ -136,12 +162,24 @@ def test_what_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
         replay(app(tmp_path), str(empty))
     with pytest.raises(BadInput, match="no response"):
         replay(app(tmp_path), str(notes))
+    (tmp_path / "nothing.jsonl").touch()
+    with pytest.raises(BadInput, match="no response"):
+        replay(app(tmp_path), str(tmp_path / "nothing.jsonl"), png="x.png")
     with pytest.raises(BadInput, match="one session"):
         replay(app(tmp_path), str(empty), png="x.png")
 
 
-def test_the_picture_is_drawn(tmp_path: Path) -> None:
+def test_no_picture_takes_the_place_of_the_transcript(tmp_path: Path) -> None:
     live = Live(tmp_path)
+    live.work([20])
+    with pytest.raises(BadInput, match="the transcript itself"):
+        replay(app(tmp_path), str(live.path), png=str(live.path))
+
+
+@pytest.mark.parametrize("name", ["s1.jsonl", "$x_{.jsonl", "<script>.jsonl"])
+def test_the_picture_is_drawn(tmp_path: Path, name: str) -> None:
+    live = Live(tmp_path)
+    live.path = tmp_path / name
     live.work(UP)
     live.compact()
     live.work([12, 30])

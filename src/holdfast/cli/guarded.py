@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.show import grid, model_of, render, style_of, times
+from holdfast.core.plain import one_line
 from holdfast.ops.health import Health
 from holdfast.ops.picture import done_at, expected
 from holdfast.ops.replay import Folder, Replayed
@@ -27,7 +28,7 @@ def _(value: Health) -> RenderableType:
         ("exhaustion", when),
         ("room", f"{value.room:,} tokens for new work"),
         ("specs", f"{value.specs} large ones taken, {value.specs_left} left"),
-        ("session", value.session),
+        ("session", one_line(value.session)),
     ]
     return Group(grid(rows), *[Text(f"! {words}", style="yellow") for words in value.degraded])
 
@@ -42,7 +43,12 @@ def _(value: Replayed) -> RenderableType:
         if done:
             fill = Text(f"{moment.fill:g} %", style=style_of(moment.level))
             table.add_row(
-                str(moment.turn), f"{moment.used:,}", fill, moment.level, expected(moment), Text(done)
+                str(moment.turn),
+                f"{moment.used:,}",
+                fill,
+                moment.level,
+                expected(moment),
+                Text(one_line(done)),
             )
     return Group(table, Text(""), Text(_replayed(value)))
 
@@ -61,7 +67,7 @@ def _(value: Folder) -> RenderableType:
     for name in ("transcript", "model", "turns", "compactions", "checkpoints", "told", "notice in turns"):
         table.add_column(name, justify="left" if name in ("transcript", "model") else "right")
     for row in value.sessions:
-        name = os.path.relpath(row.transcript, value.folder)
+        name = one_line(os.path.relpath(row.transcript, value.folder))
         if row.problem:
             table.add_row(name, Text(row.problem, style="yellow"))
             continue

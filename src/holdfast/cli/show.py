@@ -363,7 +363,7 @@ def short(session: str) -> str:
 
 
 def model_of(model: str) -> str:
-    return model.removeprefix("claude-")
+    return one_line(model.removeprefix("claude-"))
 
 
 def ago(at: str) -> str:

@@ -28,6 +28,11 @@ SOON, ADVICE = "soon", "advice"
 #: because the pace has slackened.
 _SLACK = 5.0
 _MOST_PRESSED = 16
+#: Cycles that have no place in the transcript: a compaction was heard of but not read yet; only the newest
+#: part was read, and none is in it; there is no transcript (and so many compactions).
+_AWAITED, _UNKNOWN, _UNWRITTEN = -1, -2, -3
+_REMEMBERED = {"cycle", "rung", "fill", "told"}
+_HABIT = 4
 
 
 class Look:
@@ -50,17 +55,32 @@ class Look:
 
 
 def cycle(state: State) -> int:
-    """Which one this is. A compaction counts from when it is heard of."""
+    """Which one this is, by where the compaction before it stands in the transcript: how many there were
+    changes when the whole of a transcript is read after its newest part."""
+    seen = state.seen
     if not state.has_transcript:
-        return state.heard.compactions
-    heard = int(state.heard.awaits[0]) if state.awaits_boundary else 0
-    return max(state.seen.compacted, heard)
+        return _UNWRITTEN - state.heard.compactions
+    if state.awaits_boundary:
+        return _AWAITED
+    if seen.compactions:
+        return int(seen.compactions[-1][4])
+    return _UNKNOWN if seen.start else 0
+
+
+def _known(state: State) -> dict:
+    """What is remembered of this cycle, {} when it has just begun."""
+    known = state.heard.guard
+    if not known.keys() >= _REMEMBERED:
+        return {}
+    before, now = known["cycle"], cycle(state)
+    is_same = now in (before, _UNKNOWN) or (before in (_AWAITED, _UNKNOWN) and now != _AWAITED)
+    return known if is_same else {}
 
 
 def look(state: State, reading: Reading, config: "Config") -> Look:
     """From the state alone, whoever asks: hook, statusline and command line show the same."""
     meter = state.seen.meter
-    known = state.heard.guard if state.heard.guard.get("cycle") == cycle(state) else {}
+    known = _known(state)
     curve, capacity = meter.curve, reading.capacity
     pace = velocity(curve, reading.used, capacity, config["guard.velocity_samples"])
     first = first_warning(
@@ -75,23 +95,24 @@ def look(state: State, reading: Reading, config: "Config") -> Look:
     if known and rung < known["rung"] and (not reading.used or reading.fill > known["fill"] - _SLACK):
         rung = known["rung"]
     coming = forecast(meter, reading.until_compaction, _habit(state, reading.model))
-    is_early = rung > reached(reading.fill, config)
+    is_early = rung > reached(reading.fill, config, first=first)
     return Look(rung, is_early, pace, coming, is_soon(coming, bool(known.get("soon"))))
 
 
 def _habit(state: State, model: str) -> Habit:
     """Of this user, as far as the hooks of the session know it."""
-    return Habit(*state.heard.habit[1:]) if state.heard.habit else habit(model, ())
+    known = state.heard.habit
+    return Habit(*known[1:]) if len(known) == _HABIT else habit(model, ())
 
 
 def note(state: State, reading: Reading, now: Look) -> int:
     """Remember where the window stands. The rung before, or -1 if that is the same as now."""
-    known, number = state.heard.guard, cycle(state)
-    before = known.get("rung", 0)
-    if known.get("cycle") != number:
+    before, known, number = state.heard.guard.get("rung", 0), _known(state), cycle(state)
+    if not known:
         known = state.heard.guard = {"cycle": number, "rung": now.rung, "fill": reading.fill, "told": []}
     elif now.rung != before:
         known.update(rung=now.rung, fill=reading.fill)
+    known["cycle"] = number if number != _UNKNOWN else known["cycle"]
     known["soon"] = int(now.is_soon)
     _press(state, now.rung >= ADVISORY)
     return before if before != now.rung else -1
@@ -123,12 +144,12 @@ def due(state: State, event: Event, reading: Reading, now: Look, config: "Config
     if now.is_soon and SOON not in told:
         told.append(SOON)
         found += [] if found else [SOON]  # a rung says as much
-    prompt = text(event.data, "prompt")
-    is_command = prompt.startswith("/")  # perhaps the very one it would speak of
+    word = text(event.data, "prompt").partition(" ")[0]
+    is_command = word.startswith("/") and word.count("/") == 1  # perhaps the very one it would speak of
     if event.name == "UserPromptSubmit" and reading.fill >= config[PROMPT] and not is_command:
         found += [] if PROMPT in told else [PROMPT]
     if event.name in _ADVISES and now.rung >= ADVISORY and ADVICE not in told:
-        found += [ADVICE] if config["guard.tell_model"] and _wants_help(state) else []
+        found += [ADVICE] if config["guard.tell_model"] and _wants_help(state, config) else []
     told += [what for what in found if what not in told]
     most, turns = config["guard.thrash_compactions"], config["guard.thrash_turns"]
     burst = thrashing(state, after=state.heard.burst, compactions=most, turns=turns)
@@ -138,6 +159,9 @@ def due(state: State, event: Event, reading: Reading, now: Look, config: "Config
     return found
 
 
-def _wants_help(state: State) -> bool:
+def _wants_help(state: State, config: "Config") -> bool:
     """Whether the model should know: this client will not compact, or what it does cannot be saved."""
-    return bool(state.heard.client.get("compaction_off") or state.heard.owed.get("what"))
+    heard = state.heard
+    spent = heard.injected[1] if heard.injected else 0
+    is_wanted = heard.client.get("compaction_off") or heard.owed.get("what")
+    return bool(is_wanted and spent < config["brief.session_tokens"])

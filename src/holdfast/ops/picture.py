@@ -8,8 +8,9 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
+from holdfast.core.plain import one_line
 from holdfast.disk import files
-from holdfast.errors import MissingExtra
+from holdfast.errors import BadInput, MissingExtra
 
 if TYPE_CHECKING:
     from holdfast.ops.replay import Moment, Replayed
@@ -36,6 +37,9 @@ td.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
 
 
 def save(session: Replayed, png: str, html: str) -> None:
+    for path in filter(None, (png, html)):
+        if os.path.exists(path) and os.path.samefile(path, session.transcript):
+            raise BadInput(f"{path} is the transcript itself: name another file for the picture")
     figure = _draw(session)
     if png:
         _write(png, _as(figure, "png"))
@@ -63,7 +67,7 @@ def _draw(session: Replayed) -> Any:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     _usage(above, session)
     _forecast(below, session.moments)
-    figure.suptitle(_about(session), fontsize=11)
+    figure.suptitle(one_line(_about(session)), fontsize=11, parse_math=False)
     return figure
 
 
@@ -77,7 +81,7 @@ def _usage(axes: Any, session: Replayed) -> None:
     turns = [m.turn for m in moments]
     axes.step(turns, [m.capacity / 1000 for m in moments], color=_CUT, linewidth=1.2, where="post")
     _label(axes, turns[-1], full, "the client compacts", _CUT, above=4)
-    for percent, name in session.rungs.items():
+    for name, percent in session.rungs.items():
         axes.axhline(full * percent / 100, color=_RUNG, linewidth=0.6, linestyle=(0, (4, 4)))
         _label(axes, turns[-1], full * percent / 100, f"{percent} %  {name}", _RUNG)
     _marks(axes, [m for m in moments if m.checkpoint], "|", _SAVED, "checkpoint", 60)
@@ -88,7 +92,8 @@ def _usage(axes: Any, session: Replayed) -> None:
     axes.set_ylabel("thousand tokens")
     axes.set_xlim(turns[0], max(turns[-1], turns[0] + 1))
     axes.set_ylim(0, 1.12 * max(full, *(m.used / 1000 for m in moments)))
-    axes.legend(loc="upper left", fontsize=8, frameon=False, ncols=4)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", fontsize=8, frameon=False, ncols=4)
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -136,7 +141,8 @@ def _forecast(axes: Any, moments: list[Moment]) -> None:
     axes.set_ylim(bottom=0)
     axes.set_ylabel("turns until compaction")
     axes.set_xlabel("turn")
-    axes.legend(loc="lower left", fontsize=8, frameon=False, ncols=3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower left", fontsize=8, frameon=False, ncols=3)
     axes.spines[["top", "right"]].set_visible(False)
 
 

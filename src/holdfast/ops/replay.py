@@ -21,7 +21,7 @@ from holdfast.core.events import Event
 from holdfast.core.fold import NOWHERE, fold
 from holdfast.core.gauge import measure
 from holdfast.core.ladder import LEVELS, PROMPT, name_of
-from holdfast.core.lines import BOOKKEEPING, Account, records
+from holdfast.core.lines import BOOKKEEPING, Account, is_dense, records
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
 from holdfast.core.thrash import Burst
@@ -60,8 +60,8 @@ class Replayed:
     model: str
     window: int
     capacity: int
-    #: Percent of the capacity -> name.
-    rungs: dict[int, str]
+    #: Name -> percent of the capacity.
+    rungs: dict[str, int]
     turns: int
     compactions: int
     checkpoints: dict[str, int]
@@ -102,7 +102,7 @@ def replay(app: Holdfast, path: str, *, png: str = "", html: str = "") -> Replay
     if not os.path.exists(path):
         raise NotFound(f"{path!r} does not exist; give a transcript, or a folder that holds some")
     done = one(app, path)
-    if not done.turns and os.path.getsize(path):
+    if not done.moments:
         raise BadInput(f"{path} holds no response of a model: there is nothing to replay")
     if png or html:
         from holdfast.ops import picture
@@ -150,16 +150,13 @@ def _tried(app: Holdfast, path: str) -> Replayed:
 def one(app: Holdfast, path: str) -> Replayed:
     """Of one transcript. Where the session went back, what was abandoned is left out."""
     path = os.path.abspath(path)
-    dead: list = []
-    while True:
-        state = of_file(app, path)
-        state.seen.dead = dead
-        player = _Player(state, app)
-        try:
-            moments = _unhindered(player, path)
-            break
-        except _WentBack:
-            dead = transcripts.abandoned(Seen(state.agent), path)
+    state, player = _begun(app, path, [])
+    try:
+        moments = _unhindered(player, path)
+    except _WentBack:
+        state, player = _begun(app, path, transcripts.abandoned(Seen(player.state.agent), path))
+        player.is_told = True
+        moments = _unhindered(player, path)
     reading = measure(state, state.seen.offset, app.window)
     saved = Counter(moment.checkpoint for moment in moments if moment.checkpoint)
     told = Counter(what for moment in moments for what in moment.told)
@@ -168,7 +165,7 @@ def one(app: Holdfast, path: str) -> Replayed:
         model=reading.model,
         window=reading.window,
         capacity=reading.capacity,
-        rungs={app.config[key]: name for key, name in _RUNGS},
+        rungs={name: app.config[key] for key, name in _RUNGS},
         turns=state.seen.turns,
         compactions=state.seen.compacted,
         checkpoints=dict(saved),
@@ -176,6 +173,12 @@ def one(app: Holdfast, path: str) -> Replayed:
         notice=_notice(moments),
         moments=moments,
     )
+
+
+def _begun(app: Holdfast, path: str, dead: list) -> tuple[State, _Player]:
+    state = of_file(app, path)
+    state.seen.dead = dead
+    return state, _Player(state, app)
 
 
 def _unhindered(player: _Player, path: str) -> list[Moment]:
@@ -212,6 +215,7 @@ class _Player:
         self.state = state
         self.window = app.window
         self.config = app.config
+        self.is_told = False  # of all that was abandoned
 
     def play(self, path: str) -> Iterator[Moment]:
         seen = self.state.seen
@@ -226,7 +230,7 @@ class _Player:
             if kind == "boundary":
                 yield self._moment("PreCompact", made)
             seen.offset = read
-            if fold(seen, made) != NOWHERE:
+            if fold(seen, made) != NOWHERE and not self.is_told:
                 raise _WentBack
             if kind in ("prompt", "note"):
                 self.state.heard.prompts += 1
@@ -269,7 +273,8 @@ class _Player:
         now = guard.look(state, reading, self.config)
         guard.note(state, reading, now)
         # A tool's own hook comes before that of its batch, and is where work is saved.
-        event = Event("PostToolUse" if name == "PostToolBatch" else name, state.session, 0, {})
+        whose = {"agent_id": state.agent} if state.agent else {}
+        event = Event("PostToolUse" if name == "PostToolBatch" else name, state.session, 0, whose)
         saved = decide.due(state, event, now.rung, self.config)
         event.name = name
         told = guard.due(state, event, reading, now, self.config)
@@ -305,7 +310,7 @@ def _named(what: object) -> str:
 
 def _records(raw: bytes, account: Account) -> list:
     """As hooks read them; a line that is whole is parsed by the faster parser."""
-    if not raw.startswith(BOOKKEEPING):
+    if not raw.startswith(BOOKKEEPING) and not is_dense(raw):
         try:
             value = msgspec.json.decode(raw)
         except (msgspec.DecodeError, ValueError, RecursionError):
