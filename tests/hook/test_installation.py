@@ -166,8 +166,8 @@ def test_a_package_that_was_removed_does_not_block_the_client(how, tmp_path):
     launch.parent.mkdir(parents=True)
     if how == "unreadable":
         launch.symlink_to(launch)
-    command = Launcher(PYTHON, str(launch)).command
-    for words in (command, f"{command} statusline"):
+    launcher = Launcher(PYTHON, str(launch))
+    for words in (launcher.command, launcher.statusline["command"]):
         done = subprocess.run(["sh", "-c", words], input=b"{}", capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 

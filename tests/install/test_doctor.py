@@ -78,7 +78,7 @@ PYTHON = os.path.realpath(sys.executable)
             "kept nothing",
         ),
         (
-            lambda text: text.replace('launch.py"', 'launch.py && exit 3"').replace("exec ", ""),
+            lambda text: text.replace('launch.py; }"', 'launch.py; exit 3; }"').replace("exec ", ""),
             "ended with status 3",
         ),
         (lambda text: text.replace("exec ", "echo hello; exec "), "printed something"),

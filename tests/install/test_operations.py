@@ -89,11 +89,11 @@ def test_every_event_of_the_table_is_wired_after_the_hooks_of_others(machine: Ma
         (hook,) = data["hooks"][event][-1]["hooks"]
         assert (hook["timeout"], hook.get("async", False)) == (timeout, is_async)
     tested, _, run = data["hooks"]["Stop"][1]["hooks"][0]["command"].partition(" || exit 0; ")
-    words = run.split()
-    assert tested == f"[ -r {words[4]} ]"
+    words = run.removesuffix("; }").split()
+    assert tested == f"{{ [ -r {words[4]} ]"
     assert words[:1] + words[2:4] == ["exec", "-I", "-S"]
     assert all(os.path.realpath(word) == word and os.path.exists(word) for word in (words[1], words[4]))
-    assert data["statusLine"]["command"].endswith("/holdfast/launch.py statusline")
+    assert data["statusLine"]["command"].endswith("/holdfast/launch.py statusline; }")
     assert "with yours in it" in done.statusline
     known = record.of(machine.app.home, str(machine.settings))
     assert known is not None
@@ -122,6 +122,10 @@ def test_a_second_install_changes_nothing_at_all(machine: Machine) -> None:
     assert tree(machine.root) == before
 
 
+def _of_statusline(command: str) -> str:
+    return command.removesuffix("; }") + " statusline; }"
+
+
 def test_another_interpreter_replaces_only_our_entries_where_they_stand(
     machine: Machine, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +137,9 @@ def test_another_interpreter_replaces_only_our_entries_where_they_stand(
     monkeypatch.setattr(operations, "_launcher", lambda: OTHER)
     install(machine.app)
     now = machine.settings.read_text()
-    assert now == text.replace(json.dumps(elsewhere)[1:-1], json.dumps(OTHER.command)[1:-1])
+    for named in (str, _of_statusline):
+        text = text.replace(json.dumps(named(elsewhere))[1:-1], json.dumps(named(OTHER.command))[1:-1])
+    assert now == text
     uninstall(machine.app)
     assert machine.settings.read_bytes() == raw
 

@@ -27,7 +27,7 @@ def expected(data: dict[str, Any]) -> dict[str, Any]:
     for event, (timeout, is_async) in EVENTS.items():
         hook = {"type": "command", "command": OURS.command, "timeout": timeout}
         hooks[event] = [*hooks.get(event, []), {"hooks": [hook | ({"async": True} if is_async else {})]}]
-    line = {"type": "command", "command": OURS.command + " statusline", "padding": 0}
+    line = {"type": "command", "command": OURS.statusline["command"], "padding": 0}
     return {**data, "hooks": hooks, "statusLine": line}
 
 

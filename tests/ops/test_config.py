@@ -112,7 +112,7 @@ def test_a_flag_that_is_wrong_is_refused(home: Path, flag: str, says: str) -> No
 
 def test_what_the_environment_sets_out_of_order_is_left_out_and_said(home: Path) -> None:
     app = opened(home, HOLDFAST_LADDER_WARNING="90", HOLDFAST_COLD_EVERY_TURNS="3")
-    assert (app.config["ladder.warning"], app.config["cold.every_turns"]) == (70, 10)
+    assert (app.config["ladder.warning"], app.config["cold.every_turns"]) == (70, 3)
     assert app.trouble == "ladder.warning is 90 and ladder.prompt_warning 80, which may not be less"
 
 

@@ -56,7 +56,11 @@ class Launcher:
         """Short, because the client shows it to people; `exec`, so that no shell waits for it. An
         interpreter that cannot open its file ends with 2, by which a hook tells the client to block: a
         package that was removed must not."""
-        return f"[ -r {shlex.quote(self.launch)} ] || exit 0; exec {self.run}"
+        return self._guarded(self.run)
+
+    def _guarded(self, run: str) -> str:
+        # In braces: who tries it by hand pipes an event into all of it.
+        return f"{{ [ -r {shlex.quote(self.launch)} ] || exit 0; exec {run}; }}"
 
     def hook(self, event: str) -> dict[str, Any]:
         timeout, is_async = EVENTS[event]
@@ -65,7 +69,7 @@ class Launcher:
 
     @property
     def statusline(self) -> dict[str, Any]:
-        return {"type": "command", "command": self.command + " statusline", "padding": 0}
+        return {"type": "command", "command": self._guarded(f"{self.run} statusline"), "padding": 0}
 
 
 def is_ours(value: Any) -> bool:
