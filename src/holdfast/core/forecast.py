@@ -107,15 +107,16 @@ def pace(meter: Meter, before: Habit) -> float:
 
 
 def _seconds(meter: Meter, before: Habit) -> float:
-    newest = meter.curve[-_NEWEST - 1 :]
-    took = [root(seconds_between(newest[at - 1][1], newest[at][1])) for at in range(1, len(newest))]
+    times = [row[1] for row in meter.curve[-_NEWEST - 1 :]]
+    took = [seconds_between(then, now) ** 0.5 for then, now in zip(times, times[1:], strict=False)]  # noqa: RUF007
     mean = _mean(took, meter.steps, meter.step_seconds, before.seconds, before.sessions)
     return mean * mean
 
 
 def _added(curve: list) -> list[float]:
-    newest = curve[-_NEWEST - 1 :]
-    return [root(newest[at][0] - newest[at - 1][0]) for at in range(1, len(newest))]
+    used = [row[0] for row in curve[-_NEWEST - 1 :]]
+    steps = [now - then for then, now in zip(used, used[1:], strict=False)]  # noqa: RUF007  no itertools here
+    return [step**0.5 if step >= 0 else root(step) for step in steps]
 
 
 def _mean(newest: list[float], steps: int, hundredths: int, usual: float, sessions: int) -> float:
