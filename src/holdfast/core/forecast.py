@@ -35,7 +35,7 @@ _MINUTES = ((0.5, 0.0), (1.5, 0.0), (2.8, 3.0))
 _SOON, _NOT_SOON = 8, 100
 #: The first warning comes so many turns ahead, at the pace of the last samples, but not before this fill;
 #: that is where it usually comes at this one.
-_WARNED_AHEAD, _EARLIEST, _USUAL = 50, 60.0, 70.0
+_WARNED_AHEAD, _EARLIEST, _USUAL = 50, 65.0, 70.0
 
 TOO_FEW, NO_GROWTH = "too few turns since the last compaction", "usage is not growing"
 
