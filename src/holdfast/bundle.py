@@ -23,8 +23,8 @@ HOT = (
 #: What a checkpoint, a block and a brief need besides: in a file of its own, loaded only then.
 LATER = (
     "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
-    "core/redact core/spoken core/compose core/cues core/touched core/units core/facts core/worth "
-    "core/checkpoint disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/client "
+    "core/redact core/spoken core/cues core/touched core/units core/quoted core/compose core/facts "
+    "core/worth core/checkpoint disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/client "
     "disk/gathered disk/worktree disk/words disk/probe material core/brief books overflow reconcile "
     "restoring saving"
 ).split()

@@ -69,6 +69,43 @@ def test_commands_are_told_with_their_exit_codes_and_tests_with_their_results():
     ]
 
 
+def test_of_many_commands_those_that_test_or_failed_outlast_the_others():
+    script = Script()
+    script.prompt()
+    ran(script, "pytest -q", "3 passed")
+    ran(script, "make", "Exit code 2", failed=True)
+    for number in range(25):
+        ran(script, f"echo {number}")
+    found = [plain(item).partition(" →")[0] for item in sections(script)["Commands and Tests"]]
+    assert found == ["Test run: `pytest -q`", "`make`", *(f"`echo {number}`" for number in range(11, 25))]
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (f"cd {PROJECT}/src && ls {PROJECT}/docs", "ls docs"),
+        (f"cd {PROJECT}\nmake all | head -3", "make all"),
+        ("cd src; make", "make"),
+        ("cd /tmp/scratch && make", "cd /tmp/scratch && make"),
+    ],
+)
+def test_the_way_into_the_project_is_left_out(command, shown):
+    script = Script()
+    script.prompt()
+    ran(script, command)
+    assert plain(sections(script)["Commands and Tests"][0]) == f"`{shown}` → exit 0"
+
+
+@pytest.mark.parametrize("project", ["/", ""])
+def test_a_project_without_a_name_takes_no_slash_from_a_command(project):
+    script = Script()
+    script.prompt()
+    ran(script, "ls /etc/tide")
+    made = composer(script)
+    made.project = project
+    assert plain(made.commands()[0]) == "`ls /etc/tide` → exit 0"
+
+
 def test_an_error_is_an_issue_until_the_same_thing_succeeds():
     script = Script()
     script.prompt()
@@ -87,6 +124,17 @@ def test_what_failed_is_named_however_many_commands_ran_since():
     assert [plain(item) for item in sections(script)["Active Issues"]] == [
         "`make tables`: Exit code 2 | KeyError: 'tide'"
     ]
+
+
+def test_what_only_looked_and_found_nothing_is_no_issue_unless_it_is_the_newest():
+    script = Script()
+    script.prompt()
+    ran(script, "cat gone.py", "Exit code 1\nNo such file", failed=True)
+    ran(script, "make", "Exit code 2", failed=True)
+    ran(script, "cd src && grep -r tide", "Exit code 1", failed=True)
+    assert composer(script).errors() == ["`make`: Exit code 2", "`grep -r tide`: Exit code 1"]
+    ran(script, "make all", "Exit code 2", failed=True)
+    assert composer(script).errors() == ["`make`: Exit code 2", "`make all`: Exit code 2"]
 
 
 def test_of_errors_that_a_compaction_passed_over_only_the_newest_are_told():
@@ -146,6 +194,21 @@ def test_todos_the_plan_and_what_was_said_last_are_told():
     assert plain(steps[-1]) == "[ ] Go on from: Now I write the lexer."
 
 
+def test_many_finished_steps_are_told_together():
+    script = Script()
+    script.prompt()
+    todos = [{"content": f"read {n}", "status": "completed"} for n in range(5)]
+    todos.append({"content": "write", "status": "in_progress"})
+    script.answer(use("t", "TodoWrite", todos=todos))
+    script.result("t")
+    found = sections(script)
+    assert [plain(item) for item in found["Plan and Workflow"]] == ["To do (in_progress): write"]
+    assert [plain(item) for item in found["Next Steps"]] == [
+        "[x] read 0; read 1; read 2; read 3; read 4",
+        "[ ] write",
+    ]
+
+
 def test_agents_are_told_and_a_refusal_is_no_issue():
     script = Script()
     script.prompt()
@@ -172,6 +235,7 @@ def test_the_goal_is_what_a_person_typed_first_and_last():
         script.prompt(f"prompt {number}")
         script.answer(text(f"answer {number}"))
     script.prompt("a notification", promptSource="system")
+    script.prompt("/compact")
     assert [plain(item) for item in sections(script)["Goal"]] == [
         "prompt 0",
         "Then: prompt 3",

@@ -13,6 +13,7 @@ from holdfast.core.facts import parse
 from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.redact import Redactor
+from holdfast.core.touched import bare
 from holdfast.core.units import LONGEST
 from hooks import WRONG
 from planted import everything as secrets
@@ -285,7 +286,31 @@ def test_what_git_answered_a_commit_is_kept():
     made = script()
     ran(made, "git commit -m 'Fix the parser'", "[main 1a2b3c4] Fix the parser\n 1 file changed")
     ran(made, "git commit -m 'Nothing'", "nothing to commit", failed=True)
-    assert facts_of(made).touched.commits == [[1, "[main 1a2b3c4] Fix the parser"]]
+    ran(made, "git commit --amend --no-edit", "[main 2b3c4d5] Fix the parser\n 1 file changed")
+    assert facts_of(made).touched.commits == [
+        [1, "[main 1a2b3c4] Fix the parser"],
+        [3, "[main 2b3c4d5] Fix the parser (amended)"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "expected"),
+    [
+        ("git log --oneline -3", "3c4d5e6 Theirs\n1a2b3c4 Ours", "3c4d5e6 Theirs"),
+        ("cd /x && git log -1 2>&1 | head -5", "commit 3c4d5e6f7a\nAuthor: somebody", "3c4d5e6f7a"),
+        ("git log -n 2 --stat", "commit 3c4d5e6f7a\n", "3c4d5e6f7a"),
+        ("git log --oneline -1", "1a2b3c4 Ours", ""),
+        ("git log --oneline -- src/a.py", "3c4d5e6 Theirs", ""),
+        ("git log main..HEAD", "commit 3c4d5e6f7a\n", ""),
+        ("git log --format=%s", "Theirs, without a hash", ""),
+        ("git log", "", ""),
+    ],
+)
+def test_a_commit_that_somebody_else_made_is_known_once_git_has_shown_it(command, printed, expected):
+    made = script()
+    ran(made, "git commit -m 'Ours'", "[main 1a2b3c4] Ours")
+    ran(made, command, printed)
+    assert [said for _, said in facts_of(made).touched.commits[1:]] == ([expected] if expected else [])
 
 
 def test_it_is_known_which_compactions_were_followed_by_something():
@@ -294,12 +319,13 @@ def test_it_is_known_which_compactions_were_followed_by_something():
         for turn in range(turns):
             made.answer(text(f"answer {turn}"))
         made.boundary()
-    facts = facts_of(made)
-    assert (facts.compacted, facts.past) == ([3, 5], [3])
+    first, second = (offset for turns, offset in facts_of(made).compacted if turns in (3, 5))
+    assert facts_of(made).past == [first]
     made.boundary()
-    assert facts_of(made).compacted == [3, 5]
+    made.prompt("what was said is known, but not answered yet")
+    assert facts_of(made).past == [first]
     made.answer(text("and on"))
-    assert facts_of(made).past == [3, 5]
+    assert facts_of(made).past == [first, second]
 
 
 def test_files_are_told_with_what_was_changed_in_them():
@@ -310,6 +336,28 @@ def test_files_are_told_with_what_was_changed_in_them():
     assert files[f"{PROJECT}/src/poll.py"][:2] == [1, 1]
     assert files[f"{PROJECT}/src/poll.py"][5] == ["poll_gauge"]
     assert files[f"{PROJECT}/new.py"][5] == ["TideTable"]
+
+
+def test_prose_defines_nothing():
+    made = script()
+    edited(made, f"{PROJECT}/notes.md", "", "See poll_gauge and TideTable.")
+    assert facts_of(made).touched.files[f"{PROJECT}/notes.md"][5] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("make all", "make all"),
+        ("cd /a/b && make all", "make all"),
+        ("cd a; cd b\nmake all 2>&1 | tail -3", "make all"),
+        ("cd a\n", "cd a"),
+        ("cd a &&", "cd a &&"),
+        ("cd", "cd"),
+        ("make\n  all", "make all"),
+    ],
+)
+def test_a_command_without_the_way_to_its_folder(command, expected):
+    assert bare(command) == expected
 
 
 def test_of_many_files_and_commands_the_newest_stay_in_order():

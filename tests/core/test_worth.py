@@ -135,6 +135,32 @@ def test_what_is_chosen_fits_and_is_there_once(given_items, room):
     assert {id(item) for item in picked} <= {id(item) for item in items}
 
 
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(WORDS, st.floats(0.01, 50), st.integers(0, 4)), max_size=40), st.integers(0, 2000)
+)
+def test_a_place_is_named_once_for_all_that_share_it(given_items, room):
+    places = {}
+    items = []
+    for order, (words, worth, place) in enumerate(given_items):
+        items.append(Item(words, 2, order, worth=worth, about=words.split(), order=order))
+        places[order] = place
+    picked = chosen(items, room, cost=3, place=lambda item: (places[item.order], 21))
+    assert len({item.order for item in picked}) == len(picked)
+    named = {places[item.order] for item in picked}
+    assert sum(len(item.text) + 3 for item in picked) + 21 * len(named) <= room
+
+
+def test_of_equals_the_one_whose_place_is_named_already_comes_first():
+    about = "weir lock pier ferry".split()
+    items = [
+        Item(f"the {word} is old", 2, 1, worth=1.0, about=[word], order=at) for at, word in enumerate(about)
+    ]
+    items[0].worth = 2.0
+    picked = chosen(items, 70, place=lambda item: (item.order // 3 if item.order else 1, 10))
+    assert [item.order for item in picked] == [0, 3]
+
+
 @pytest.mark.parametrize("room", [31, 200, 1000, 20_000])
 def test_more_room_holds_more(room):
     items = weighed(facts_of(talk(40)))

@@ -26,7 +26,7 @@ def lines(
     """The lines of a brief of at most so many tokens; `items` are the facts, weighed."""
     room = int(tokens * PER_TOKEN)
     small = tokens <= _SMALL
-    head = standing(facts, tasks)[: 2 if small else None]
+    head = standing(facts, tasks, 1)[:2] if small else standing(facts, tasks)
     head += _listed("Files: ", _files(facts, _share(_FILES, room, small)), ", ")
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
     head, room = _fitting(head, room)
@@ -57,13 +57,12 @@ def said(item: Item) -> str:
     return TYPED + item.text if item.kind == USER else not_typed(item.text)
 
 
-def standing(facts: Facts, tasks: list[tuple[str, str]]) -> list[str]:
+def standing(facts: Facts, tasks: list[tuple[str, str]], commits: int = 3) -> list[str]:
     """Branch, newest commits, open tasks: one line each."""
     found = []
-    commits = [said for _, said in facts.touched.commits[-3:]]
     if facts.branch and facts.branch != "HEAD":
         found.append(f"Branch {facts.branch}")
-    found += _listed("Commits: ", commits, "; ")
+    found += _listed("Commits: ", [said for _, said in facts.touched.commits[-commits:]], "; ")
     going = [subject for status, subject in tasks if status == "in_progress"]
     waiting = [subject for status, subject in tasks if status not in ("in_progress", *_DONE)]
     finished = [subject for status, subject in tasks if status == "completed"]

@@ -2,12 +2,12 @@
 
 A task is finished when it is completed. Where the model has no task tools a stretch stands in: a prompt
 with the work it caused, finished when the next prompt begins. By extraction alone; every text is redacted
-whole before it is cut, as in `compose`.
+whole before it is cut, as in `quoted`.
 """
 
-from holdfast.core.compose import Composer
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
+from holdfast.core.quoted import Quoted
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from holdfast.core.compose import Redact, Words
+    from holdfast.core.quoted import Redact, Words
 
 TASK, STRETCH = "task", "stretch"
 #: How many of each are kept of one piece of work, and how long each may be.
@@ -137,13 +137,13 @@ def begun(turned: list[int], turns: int, offset: int) -> int:
     return turns - len(turned) + low
 
 
-class Summary(Composer):
+class Summary(Quoted):
     """What is kept of one piece of work. `part` is what its own stretch of the transcript says."""
 
     def __init__(self, state: State, part: Seen, words: "Words", redact: "Redact", project: str) -> None:
         view = State(state.session, state.agent)
         view.seen = part
-        super().__init__(view, words, redact, project, {})
+        super().__init__(view, words, redact, project)
         self.part = part
 
     def of(self, work: Work, subject: str, turns: tuple[int, int], at: str) -> dict:

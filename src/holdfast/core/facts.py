@@ -13,7 +13,7 @@ from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import checksum
 from holdfast.core.spoken import LOOKED_AT, redacted
-from holdfast.core.touched import SAID, TYPED, Touched, paths
+from holdfast.core.touched import SAID, TYPED, Touched, paths, shows_head
 from holdfast.core.transcript import Entry, normal_path, tag
 from holdfast.core.units import LONGEST, units
 from holdfast.errors import Damaged
@@ -42,7 +42,7 @@ class Facts:
         self.missed = 0  # records that could not be taken in
         self.rereads = 0  # how often it had been read over when this was begun
         self.turns = self.prompts = 0
-        self.compacted: list = []  # turns that had been taken when it was compacted
+        self.compacted: list = []  # [turns that had been taken, offset]
         self.message = self.cwd = self.branch = ""
         self._branch = ""  # as it was given
         self.sayings: list = []  # [kind, offset, turn, prompt, entry, number]
@@ -54,9 +54,9 @@ class Facts:
 
     @property
     def past(self) -> list[int]:
-        """The compactions after which something was said: what is before them has been told again already.
-        One that has only just come is not among them: its loss is being made good."""
-        return [turns for turns in self.compacted if turns < self.turns]
+        """Where it was compacted and went on: what was said before has been told again already. Not where
+        it was just now: that loss is being made good."""
+        return [offset for turns, offset in self.compacted if turns < self.turns]
 
     # One record after the other
 
@@ -72,8 +72,8 @@ class Facts:
             self._prompt(spoken.typed(record), entry, redact)
         elif entry.kind == "queued":
             self._prompt(spoken.joined(record["attachment"].get("prompt")), entry, redact)
-        elif entry.kind == "boundary" and self.turns not in self.compacted:
-            self.compacted = [*self.compacted[1 - _MOST_COMPACTIONS :], self.turns]
+        elif entry.kind == "boundary" and self.turns not in (turns for turns, _ in self.compacted):
+            self.compacted = [*self.compacted[1 - _MOST_COMPACTIONS :], [self.turns, entry.offset]]
         elif entry.kind == "summary":
             self._say(SUMMARY, spoken.summary(record), entry, redact)
         elif entry.kind == "note":
@@ -192,8 +192,14 @@ class Facts:
         last = "" if names_key_file(command) or not lines else excerpt(" | ".join(lines[-2:]), 160)
         self.touched.ran(one_line(command), failed, last, self.turns)
         self._mentions(words, redact)
-        if "git commit" in command and not failed and words.lstrip().startswith("["):
-            self.touched.committed(excerpt(redact(words.lstrip().partition("\n")[0]), 120), self.turns)
+        first = words.lstrip().partition("\n")[0]
+        if failed:
+            return
+        if "git commit" in command and first.startswith("["):
+            said = excerpt(redacted(first, redact), 120)
+            self.touched.committed(said + (" (amended)" if "--amend" in command else ""), self.turns)
+        elif shows_head(command):
+            self.touched.stands(excerpt(redacted(first.removeprefix("commit "), redact), 120), self.turns)
 
     def _say(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
         words = redacted(outside(words[: 4 * LOOKED_AT]), redact)

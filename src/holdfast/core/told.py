@@ -1,23 +1,38 @@
 """What was said, in the sections of a checkpoint: the facts worth most, each where one looks for it.
 
-What the person typed stands in sections of its own: only that may be read as an instruction.
+What the person typed stands in sections of its own: only that may be read as an instruction. Where there is
+not room for all, what was worked with gives way to what was said: it can be looked up.
 """
 
 from holdfast.core.brief import known_items
-from holdfast.core.compose import place_of
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
 from holdfast.core.facts import AGENT, ANSWER, PLAN, REFUSED, USER, Facts
 from holdfast.core.guard import under_pressure
+from holdfast.core.plain import excerpt
+from holdfast.core.quoted import place_of
 from holdfast.core.worth import KNOWN, Item, chosen, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: " (turn 123, 01234567)" and the dash before an item; half of the units share theirs with another.
-_PLACE = 14
+#: Characters of the sections' names; of the dash before an item and the end of its line; of the indent of a
+#: plan's lines; of the box before a step.
+_FRAME, _LINE, _INDENT, _BOX = 240, 3, 2, 4
 #: So much of a unit tells whether it stands there already.
 _ENOUGH = 60
+_COMMITS, _NEWEST = 3, 4
+#: Where the client keeps the plans of its plan mode.
+_PLANS = "/.claude/plans/"
+#: Characters that are left to a section where there is not room for all.
+_LEFT = {
+    "Goal": 600,
+    "What Changed": 600,
+    "Active Issues": 400,
+    "Next Steps": 1000,
+    "Commands and Tests": 760,
+    "Agents": 250,
+}
 _BY_CLASS = {
     DECISION: "Key Decisions",
     DEAD_END: "Key Decisions",
@@ -33,25 +48,82 @@ def fill(
     room: int,
     pressed: "Sequence[list[int]]" = (),
 ) -> None:
-    """Into the sections, after what is in them already, in the order in which it was said. A decision that
-    was made where the window was nearly full (`pressed`) says so: somebody may want to look at it again."""
+    """Into the sections, after what is in them already, in the order in which it was said. `room` is what
+    that leaves. A decision that was made where the window was nearly full (`pressed`) says so: somebody may
+    want to look at it again."""
     hasty = {saying[4] for saying in facts.sayings if under_pressure(pressed, saying[1])}
-    there = "\n".join(item for items in sections.values() for item in items)
-    every = together(weighed, known_items(facts, []))
-    items = [item for item in every if item.text[:_ENOUGH] not in there]
-    last: dict[str, str] = {}
-    for item in sorted(chosen(items, room, there, _PLACE), key=lambda item: item.order):
+
+    def where(item: Item) -> str:
+        said = _where(facts, item.turn, item.entry)
+        if item.cls != DECISION or item.entry not in hasty:
+            return said
+        return f"{said[:-1]}, under_pressure)" if said else " (under_pressure)"
+
+    def place(item: Item) -> tuple[object, int]:
         name = _section(item)
+        is_step = name == "Next Steps"
+        alone = item.order if is_step or item.kind == KNOWN else 0
+        return (name, where(item), alone), len(where(item)) + (_BOX if is_step else 0)
+
+    every = together(weighed, known_items(facts, []))
+    indents = sum(item.count("\n") for item in sections["Plan and Workflow"])
+    room += _size(sections) - _FRAME - _INDENT * indents
+    _tell_known(sections, facts)
+    if sum(len(item.text) + _LINE for item in every) > room - _size(sections):
+        _thin(sections)
+    there = "\n".join(item for items in sections.values() for item in items)
+    items = [item for item in every if item.text[:_ENOUGH] not in there]
+    picked = chosen(items, room - _size(sections), there, _LINE, place)
+    last: dict[str, object] = {}
+    for item in sorted(picked, key=lambda item: item.order):
+        name, (from_, _) = _section(item), place(item)
         said = sections.setdefault(name, [])
-        words = f"[ ] {item.text}" if name == "Next Steps" else item.text
-        place = "" if item.kind == KNOWN else place_of(0 if facts.start else item.turn, item.entry)
-        if item.cls == DECISION and item.entry in hasty:
-            place = f"{place[:-1]}, under_pressure)" if place else " (under_pressure)"
-        if place and last.get(name) == place and name != "Next Steps":
-            said[-1] = f"{said[-1].removesuffix(place)}\n{words}{place}"  # one saying, one item
+        if last.get(name) == from_:
+            before = said[-1].removesuffix(where(item))  # one saying, one item
+            said[-1] = f"{before}\n{item.text}{where(item)}"
         else:
-            said.append(words + place)
-        last[name] = place
+            said.append(("[ ] " if name == "Next Steps" else "") + item.text + where(item))
+        last[name] = from_
+
+
+def _where(facts: Facts, turn: int, entry: str = "") -> str:
+    """Of a transcript that was not read from its beginning nobody knows the turns."""
+    return place_of(0 if facts.start else turn, entry)
+
+
+def _tell_known(sections: dict[str, list[str]], facts: Facts) -> None:
+    """Where the work stands in git, and the plan it follows."""
+    for turn, said in facts.touched.commits[-_COMMITS:]:
+        sections["Commands and Tests"].append(f"Committed: {said}{_where(facts, turn)}")
+    plans = [(path, row[4]) for path, row in facts.touched.files.items() if row[1] and _PLANS in path]
+    for path, turn in plans[-1:]:
+        sections["Plan and Workflow"].append(f"Plan file: {excerpt(path, 200)}{_where(facts, turn)}")
+
+
+def _size(sections: dict[str, list[str]]) -> int:
+    return sum(len(item) + _LINE for items in sections.values() for item in items)
+
+
+def _thin(sections: dict[str, list[str]]) -> None:
+    """The newest of each section; before them the first goal, what is open, and what failed or tests."""
+    for name, left in _LEFT.items():
+        items = sections[name]
+        kept: set[int] = set()
+        for at in sorted(range(len(items)), key=lambda at: (_gives_way(name, items, at), -at)):
+            left -= len(items[at]) + _LINE
+            if left < 0 and kept:
+                break
+            kept.add(at)
+        sections[name] = [item for at, item in enumerate(items) if at in kept]
+
+
+def _gives_way(name: str, items: list[str], at: int) -> bool:
+    if name == "Goal":
+        return at > 0
+    if name == "Next Steps":
+        return items[at].startswith("[x]")
+    succeeded = items[at].startswith("`") and "` → exit 0" in items[at]
+    return name == "Commands and Tests" and succeeded and at < len(items) - _NEWEST
 
 
 def _section(item: Item) -> str:

@@ -13,6 +13,7 @@ EDITED, READ, TYPED, SAID = 3.0, 1.5, 1.5, 1.0
 _FADES, _STAYS = 60.0, 0.15
 _MOST_FILES, _MOST_COMMANDS, _MOST_COMMITS, _MOST_EDITS, _MOST_SYMBOLS = 160, 48, 6, 4, 8
 _LONGEST_COMMAND = 400
+_HEX, _SHORTEST_COMMIT = frozenset("0123456789abcdef"), 7
 _LOOKED_AT = 60_000
 _APART = str.maketrans(dict.fromkeys("\"'`(),;<>[]{}|*", " "))
 _CODE = str.maketrans(dict.fromkeys("`'\"()[]{}<>,;:!?*|=+&%$~^@.\\/-#\t", " "))
@@ -27,6 +28,8 @@ _LOOKS = frozenset(
     "cat ls grep rg find sed awk echo cd head tail wc which pwd sleep mkdir rm cp mv for tree less".split()
 )
 _NOISE = (" 2>&1", " | tail", " | head")
+#: What they name is defined elsewhere.
+_PROSE = (".md", ".txt", ".rst")
 
 
 class Touched:
@@ -61,7 +64,7 @@ class Touched:
         row[1] += 1
         if is_key_file(path):
             return
-        fresh = _symbols(new[:_LOOKED_AT], old[:_LOOKED_AT])
+        fresh = [] if path.endswith(_PROSE) else _symbols(new[:_LOOKED_AT], old[:_LOOKED_AT])
         row[5] = ([one for one in row[5] if one not in fresh] + fresh[::-1])[-_MOST_SYMBOLS:]
         before = set(old.split("\n"))
         lines = [line for line in new[:_LOOKED_AT].split("\n") if line.strip() and line not in before]
@@ -137,6 +140,13 @@ class Touched:
     def committed(self, said: str, turn: int) -> None:
         self.commits = [*self.commits[1 - _MOST_COMMITS :], [turn, said]]
 
+    def stands(self, said: str, turn: int) -> None:
+        """What git showed as the newest commit: one that somebody else made is news."""
+        commit = said[:_SHORTEST_COMMIT]
+        is_commit = len(commit) == _SHORTEST_COMMIT and _HEX.issuperset(commit)
+        if is_commit and not any(commit in known for _, known in self.commits):
+            self.committed(said, turn)
+
 
 def paths(words: str) -> list[str]:
     """Everything in a text that looks like the path of a file."""
@@ -163,11 +173,25 @@ def is_check(command: str) -> bool:
     return any(word.rpartition("/")[2].strip("'\"") in _CHECKS for word in words[:6])
 
 
+def shows_head(command: str) -> bool:
+    """`git log -3 --oneline`, but not of a file, a range or another branch."""
+    words = bare(command).split()
+    return words[:2] == ["git", "log"] and all(word[0] == "-" or word.isdecimal() for word in words[2:])
+
+
+def looks(command: str) -> bool:
+    """Whether it only looks: that it failed then means that there was nothing to see."""
+    return bare(command).partition(" ")[0].rpartition("/")[2] in _LOOKS
+
+
 def bare(command: str) -> str:
     """Without the way to the folder and what only shortens the output."""
+    while command.startswith("cd "):
+        ends = [(at, len(end)) for end in ("&&", ";", "\n") if (at := command.find(end)) >= 0]
+        if not ends or not command[sum(min(ends)) :].strip():
+            break
+        command = command[sum(min(ends)) :].lstrip()
     command = one_line(command)
-    while command.startswith("cd ") and " && " in command:
-        command = command.partition(" && ")[2]
     for noise in _NOISE:
         kept = command.partition(noise)[0]
         command = kept if len(kept) > 6 else command

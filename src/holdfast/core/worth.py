@@ -1,12 +1,12 @@
 """Which facts go into a text of so many characters: what they are worth, and what they repeat.
 
 Worth grows with who said it, how lately, what its words show, and how many other sayings share its names;
-it is divided by the root of its length, and shrinks with what has been chosen already. The weights are
-judgement, checked against labelled compactions (`bench/survive.py`), not fitted to them: with so few
-cases a fit only learns the cases.
+it is divided by a root of its length, and shrinks with what has been chosen already. The weights began as
+judgement and were moved, on labelled compactions (`bench/survive.py`), to where it matters little if one of
+them is off: with so few cases a closer fit only learns the cases.
 """
 
-from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, names, topics
+from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, names, topics
 from holdfast.core.facts import (
     AGENT,
     ANSWER,
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Look = Callable[[str], float]
+    #: (what it has in common with others from there, characters that this takes)
+    Place = Callable[["Item"], tuple[object, int]]
 
 #: What is known otherwise than by being said: files, tasks, how commands ended.
 KNOWN = 9
 _KINDS = {
     USER: 0.8,
     ANSWER: 0.8,
-    SAID_MID: 0.1,
-    SAID_LAST: 0.4,
-    PLAN: -0.2,
+    SAID_MID: 0.05,
+    SAID_LAST: 0.45,
+    PLAN: -0.1,
     SUMMARY: 0.1,
     AGENT: -1.2,
     COMMIT: 0.1,
@@ -41,17 +43,18 @@ _KINDS = {
     KNOWN: 0.0,
 }
 _FIRST, _CURRENT, _LONG = 0.5, 0.7, -0.7
-_NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.25, 0.7, 0.5, 0.2, -0.3
+_NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.33, 0.85, 0.58, 0.15, -0.3
 #: How long a saying takes to fade, in turns and as a share of the session; and what of it stays.
-_FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 8.0, 0.22, 0.16, 0.45
+_FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 8.0, 0.15, 0.16, 0.48
 #: What holds until it is taken back fades less.
-_LASTING, _LASTS = (INSTRUCTION, DECISION, DEAD_END), 2.0
+_LASTING, _LASTS = (INSTRUCTION, DEAD_END), 2.2
 #: What was said before one compaction, and before more than one, has been told again or was not worth it.
 #: Not so what the person said and holds: all but what hardly has a word that is not said over and over.
-_TOLD, _RARE = (0.0, -0.15, -1.5), 0.3
-#: Decisions and dead ends that no summary has told yet have so much of the room before all else.
-_KEPT, _FOR_KEPT = (DECISION, DEAD_END), 0.25
-_REPEATS, _ROOT, _OVERHEAD = 0.6, 0.5, 12
+_TOLD, _RARE = (0.0, -0.3, -1.5), 0.3
+#: Decisions, dead ends and values that no summary has told yet have so much of the room before all else,
+#: and at most so many characters: where there are more, they have their worth.
+_KEPT, _FOR_KEPT, _MOST_KEPT = (DECISION, DEAD_END, VALUE), 0.26, 1300
+_REPEATS, _ROOT, _OVERHEAD = 0.7, 0.65, 12
 #: So many of the best are looked at; what is beyond them never gets a place.
 _LOOKED_AT = 500
 
@@ -98,7 +101,7 @@ def weighed(facts: Facts) -> list[Item]:
     for order, (saying, row, named, about) in enumerate(rows):
         kind, turn = saying[0], saying[2]
         item = Item(row[1], kind, turn, row[4], saying[4], worths[order], named, about, order)
-        item.fresh = kind != SUMMARY and turn > last
+        item.fresh = kind != SUMMARY and saying[1] > last
         found.append(item)
     return found
 
@@ -112,7 +115,7 @@ def _worths(facts: Facts, rows: list) -> list[float]:
         lengths[row[0]] = lengths.get(row[0], 0) + 1
     found = []
     for saying, row, named, about in rows:
-        kind, _, turn, prompt, _, number = saying
+        kind, offset, turn, prompt, _, number = saying
         every = named + about
         log = row[3] + _KINDS[kind] + sum(map(apt, every)) / (len(every) or 1)
         if named:
@@ -125,7 +128,7 @@ def _worths(facts: Facts, rows: list) -> list[float]:
         stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
-        told = sum(turn <= turns for turns in past)
+        told = sum(offset < cut for cut in past)
         holds = kind == USER and (row[4] in _LASTING or sum(map(rare, every)) >= _RARE * len(every))
         log += 0.0 if holds else _TOLD[min(told, 2)]
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
@@ -176,38 +179,68 @@ def together(items: list[Item], more: list[Item]) -> list[Item]:
     return items + more
 
 
-def chosen(items: list[Item], room: int, taken: str = "", cost: int = 1) -> list[Item]:
+def chosen(
+    items: list[Item], room: int, taken: str = "", cost: int = 1, place: "Place | None" = None
+) -> list[Item]:
     """The best that fit into `room` characters, most valuable first. `taken` is what stands there already:
-    who repeats it is worth less. `cost` is what each takes beside its text: at least the end of a line."""
-    covered = set(names(taken)) | set(topics(taken))
+    who repeats it is worth less. `cost` is what each takes beside its text, at least the end of a line;
+    `place` what it takes to say where it is from, once for all that are from there."""
+    choice = _Choice(room, taken, cost, place)
     kept = [item for item in items if item.fresh and item.cls in _KEPT]
-    picked = _best(kept, int(room * _FOR_KEPT), covered, cost)
-    there = set(map(id, picked))
-    rest = [item for item in items if id(item) not in there]
-    return picked + _best(rest, room - sum(len(item.text) + cost for item in picked), covered, cost)
+    choice.take(kept, int(min(room * _FOR_KEPT, _MOST_KEPT)))
+    choice.take(items, choice.room)
+    return choice.picked
 
 
-def _best(items: list[Item], room: int, covered: set, cost: int) -> list[Item]:
-    costs = {id(item): (len(item.text) + cost + _OVERHEAD) ** _ROOT for item in items}
-    best = sorted(items, key=lambda item: item.worth / costs[id(item)], reverse=True)[:_LOOKED_AT]
-    queue = [(item.worth / costs[id(item)], item) for item in best]
-    picked: list[Item] = []
-    while queue and room > 30:
-        # The queue is sorted by what each was worth when last looked at, and worth only shrinks.
-        _, item = queue.pop(0)
-        if len(item.text) + cost > room:
-            continue
-        repeats, is_new = _repeats(item, covered)
-        if not is_new:
-            continue
-        value = item.worth * (1 - _REPEATS * repeats) / costs[id(item)]
-        if queue and value < queue[0][0]:
-            _insert(queue, value, item)
-            continue
-        picked.append(item)
-        room -= len(item.text) + cost
-        covered.update(item.names, item.topics)
-    return picked
+class _Choice:
+    def __init__(self, room: int, taken: str, cost: int, place: "Place | None") -> None:
+        self.room = room
+        self.picked: list[Item] = []
+        self._there: set[int] = set()
+        self._covered = set(names(taken)) | set(topics(taken))
+        self._cost = cost
+        self._place = place or (lambda _: (None, 0))
+        self._places: set[object] = {None}
+
+    def take(self, items: list[Item], room: int) -> None:
+        """Of these, into so much of the room."""
+        queue = [(self._value(item), item) for item in items if id(item) not in self._there]
+        queue.sort(key=lambda valued: valued[0], reverse=True)
+        del queue[_LOOKED_AT:]
+        beside: dict[object, list[Item]] = {}
+        for _, item in queue:
+            beside.setdefault(self._place(item)[0], []).append(item)
+        while queue and room > 30:
+            # The queue is sorted by what each was worth when last looked at, and worth only shrinks. Only
+            # when a place is named for the first time, the others from there cost less: they come again.
+            _, item = queue.pop(0)
+            size = self._size(item)
+            if id(item) in self._there or size > room:
+                continue
+            repeats, is_new = _repeats(item, self._covered)
+            if not is_new:
+                continue
+            value = self._value(item) * (1 - _REPEATS * repeats)
+            if queue and value < queue[0][0]:
+                _insert(queue, value, item)
+                continue
+            self.picked.append(item)
+            self._there.add(id(item))
+            self.room -= size
+            room -= size
+            self._covered.update(item.names, item.topics)
+            where, _ = self._place(item)
+            if where not in self._places:
+                self._places.add(where)
+                for other in beside[where]:
+                    _insert(queue, self._value(other), other)
+
+    def _size(self, item: Item) -> int:
+        where, takes = self._place(item)
+        return len(item.text) + self._cost + (0 if where in self._places else takes)
+
+    def _value(self, item: Item) -> float:
+        return float(item.worth / (self._size(item) + _OVERHEAD) ** _ROOT)
 
 
 def _repeats(item: Item, covered: set) -> tuple[float, bool]:

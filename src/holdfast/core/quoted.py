@@ -1,0 +1,170 @@
+"""What stands at the places of a state, as it may be shown: prompts, changes, commands, errors, reports.
+
+Every text is redacted whole, then put on one line, then cut: a secret that is cut in two is no longer
+recognised.
+"""
+
+from holdfast.core import spoken
+from holdfast.core.fence import outside
+from holdfast.core.jsontext import text
+from holdfast.core.plain import excerpt
+from holdfast.core.redact import names_key_file
+from holdfast.core.seen import Seen, fingerprint
+from holdfast.core.spoken import joined, tail
+from holdfast.core.state import State
+from holdfast.core.touched import bare
+from holdfast.core.transcript import normal_path, tag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Words = Callable[[int, int], list]
+    Redact = Callable[[str], str]
+
+#: How much of one text is looked at: what an item shows is far from where this cuts.
+LOOKED_AT = 1 << 13
+NOT_KEPT = "the content of key files is never kept"
+_HANDED_BACK = "The report follows:\n"
+
+
+class Quoted:
+    def __init__(self, state: State, words: "Words", redact: "Redact", project: str) -> None:
+        self.state = state
+        self.words = words
+        self.redact = redact
+        self.project = project
+        # While a long transcript is still being read from the front there are two views of it.
+        self.views = [view for view in (state.behind, state.seen) if view]
+
+    def _newest(self, name: str, most: int) -> list[tuple[Seen, list]]:
+        return [(view, row) for view in self.views for row in getattr(view, name)][-most:]
+
+    def _where(self, view: Seen, place: list) -> str:
+        records = self.words(*place)
+        entry = excerpt(text(records[0], "uuid"), 8).rstrip(" …") if records else ""
+        turn = 0 if view.start else view.turn(place[0])
+        return place_of(turn, entry)
+
+    def _prompt(self, row: list) -> str:
+        words = "".join(self._typed(record) for record in self.words(*row[1:3]))
+        return self.redact(outside(words[:LOOKED_AT]))
+
+    def _typed(self, record: dict) -> str:
+        attachment = record.get("attachment")
+        return joined(attachment.get("prompt")) if type(attachment) is dict else spoken.typed(record)
+
+    def _said(self, place: list) -> str:
+        said = []
+        for record in self.words(*place):
+            message = record.get("message")
+            if record.get("type") == "assistant" and type(message) is dict:
+                said.append(joined(message.get("content")))
+        return self.redact("\n".join(said)[:LOOKED_AT])
+
+    def _use(self, place: list, what: int = 0, tool: str = "") -> dict:
+        """What a tool was given: the call in that line with this fingerprint, or of this tool."""
+        for record in self.words(*place):
+            message = record.get("message")
+            content = message.get("content") if type(message) is dict else None
+            for block in content if type(content) is list else ():
+                given = block.get("input") if type(block) is dict else None
+                if type(given) is dict and (block.get("name") == tool or what in _fingerprints(given)):
+                    return given
+        return {}
+
+    def _result(self, place: list) -> str:
+        for record in self.words(*place):
+            message = record.get("message")
+            content = message.get("content") if type(message) is dict else None
+            for block in content if type(content) is list else ():
+                if type(block) is dict and block.get("type") == "tool_result":
+                    return joined(block.get("content"))
+        return ""
+
+    def _report(self, place: list) -> str:
+        """What an agent came back with: in the result of its call, or later in a notice."""
+        words = self._result(place).rpartition(_HANDED_BACK)[2]
+        notice = "" if words else "".join(spoken.said(record) for record in self.words(*place))
+        return self.redact((words or tag(notice, "result"))[:LOOKED_AT])
+
+    def _what(self, row: list) -> tuple[str, str]:
+        """What failed, as it is shown and as it was given: a command, or a file some tool was given."""
+        use = self._use(row[1:3], row[0])
+        command, path = text(use, "command"), path_of(use)
+        if command:
+            return f"`{self._command(command, 160)}`", command
+        return (self._short(path), path) if path else ("A tool call failed", "")
+
+    def _command(self, given: str, most: int) -> str:
+        """Of one that writes a key file (`cat >.env <<EOF`) only the first line. The way into the project
+        says nothing; the way elsewhere does."""
+        shown = self.redact((given.partition("\n")[0] if names_key_file(given) else given)[:LOOKED_AT])
+        if not shown.startswith("cd /") or shown.startswith(f"cd {self.project}"):
+            shown = bare(shown)
+        if len(self.project) > 1:
+            shown = shown.replace(self.project.rstrip("/") + "/", "")
+        return excerpt(shown, most)
+
+    def _error(self, place: list, given: str) -> str:
+        if names_key_file(given):
+            return NOT_KEPT
+        said = self.redact(tail(self._result(place), LOOKED_AT))
+        lines = [line for line in said.split("\n") if line.strip()]
+        return excerpt(" | ".join(lines if len(lines) < 6 else [lines[0], *lines[-3:]]), 280)
+
+    def _outcome(self, command: str, place: list) -> str:
+        """The last line a test run printed: runners sum up there."""
+        if names_key_file(command):
+            return ""
+        lines = self.redact(tail(self._result(place), LOOKED_AT)).rstrip().split("\n")
+        return f": {excerpt(lines[-1].strip('= '), 100)}" if lines[-1] else ""
+
+    def _edit(self, given: dict, hunks: int) -> str:
+        if "content" in given:
+            lines = _lines(text(given, "content").removesuffix("\n"))
+            return f"written, {lines} line{'' if lines == 1 else 's'}"
+        edits = given.get("edits")
+        first = edits[0] if type(edits) is list and edits and type(edits[0]) is dict else given
+        old, new = text(first, "old_string"), text(first, "new_string") or text(first, "new_source")
+        more = f", {hunks} places" if hunks > 1 else ""
+        counted = f"+{_lines(new)} −{_lines(old)}{more}"
+        shown = _first_difference(spoken.redacted(old, self.redact), spoken.redacted(new, self.redact))
+        return f"`{excerpt(shown, 60)}` ({counted})" if shown else f"changed ({counted})"
+
+    def _short(self, path: str) -> str:
+        inside = path.removeprefix(self.project.rstrip("/") + "/")
+        return excerpt(self.redact(inside), 200)
+
+
+def place_of(turn: int, entry: str) -> str:
+    """Where something was said, as it stands behind an item."""
+    if turn and entry:
+        return f" (turn {turn}, {entry})"
+    return f" (turn {turn})" if turn else f" (entry {entry})" if entry else ""
+
+
+def _fingerprints(given: dict) -> tuple:
+    command, path = given.get("command"), path_of(given)
+    return (
+        fingerprint(command) if type(command) is str else -1,
+        fingerprint(normal_path(path)) if path else -1,
+    )
+
+
+def path_of(given: dict) -> str:
+    return text(given, "file_path") or text(given, "notebook_path")
+
+
+def _first_difference(old: str, new: str) -> str:
+    """The first line that is new, or else the first that is gone."""
+    before, after = old.split("\n"), new.split("\n")
+    for lines, others, sign in ((after, set(before), ""), (before, set(after), "− ")):
+        for line in lines:
+            if line.strip() and line not in others:
+                return sign + line.strip()
+    return ""
+
+
+def _lines(words: str) -> int:
+    return words.count("\n") + 1 if words else 0

@@ -1,0 +1,125 @@
+"""The facts in the sections of a checkpoint: each where one looks for it, never more than there is room."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from composed import PROJECT, composer, edited, ran
+from gathering import facts_of
+from holdfast.core import checkpoint
+from holdfast.core.told import fill
+from holdfast.core.worth import weighed
+from session import Script, text, use
+
+
+def busy(turns=60):
+    """A session that fills any checkpoint."""
+    script = Script()
+    script.prompt("Build the tide table. Always keep the port at 5433, and never touch the migrations.")
+    script.answer(use("p", "ExitPlanMode", plan="\n".join(f"{n}. read gauge {n}" for n in range(30))))
+    script.result("p")
+    for turn in range(turns):
+        script.answer(
+            text(
+                f"Going with sluice_{turn} rather than weir_{turn}. The lock of harbour_{turn} is closed. "
+                f"Then comes pier_{turn}, and what remains of it."
+            )
+        )
+        edited(script, f"{PROJECT}/src/gauge_{turn}.py", "old", f"def poll_{turn}(): pass")
+        ran(script, f"make gauge_{turn}", f"made {turn}")
+        if turn % 10 == 9:
+            script.prompt(f"please leave buoy_{turn} alone, whatever happens")
+    ran(script, "make lint", "Exit code 2\nE41", failed=True)
+    ran(script, "pytest -q", "12 passed")
+    todos = [{"content": f"step {n}", "status": "completed" if n < 20 else "pending"} for n in range(24)]
+    script.answer(use("t", "TodoWrite", todos=todos))
+    script.result("t")
+    for turn in range(20):
+        ran(script, f"make late_{turn}", "made")
+    return script
+
+
+def filled(script, room):
+    sections, facts = composer(script).sections(), facts_of(script)
+    used = sum(len(item) + 3 for items in sections.values() for item in items)
+    fill(sections, facts, weighed(facts), room - used)
+    return sections
+
+
+BUSY = busy()
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(6_000, 30_000))
+def test_a_checkpoint_is_never_longer_than_its_room(room):
+    assert len(checkpoint.body(filled(BUSY, room))) <= room
+
+
+def test_every_item_says_where_it_is_from():
+    for section, items in filled(BUSY, 13_000).items():
+        for item in items:
+            said = item.partition(":\n>")[0] if section == "Plan and Workflow" else item
+            assert said.rpartition(" (")[2].startswith(("turn ", "entry ")), (section, item)
+
+
+def test_what_was_said_together_names_its_place_once():
+    script = Script()
+    script.prompt("go")
+    script.answer(text("We chose the weir because it is old.\n\nWe chose the lock because it is new."))
+    script.answer(text("All of it is done."))
+    (item,) = filled(script, 13_000)["Key Decisions"]
+    assert item.split("\n") == [
+        "We chose the weir because it is old.",
+        "We chose the lock because it is new. (turn 1, s1-00000)",
+    ]
+
+
+def test_where_there_is_room_for_all_nothing_gives_way():
+    script = Script()
+    script.prompt("go")
+    for number in range(13):
+        ran(script, f"echo step{number}")
+    commands = filled(script, 13_000)["Commands and Tests"]
+    assert [item.partition(" →")[0] for item in commands] == [f"`echo step{n}`" for n in range(13)]
+
+
+def test_where_there_is_not_what_is_open_what_failed_and_what_tests_stays():
+    whole, found = composer(BUSY).sections(), filled(BUSY, 13_000)
+    commands = found["Commands and Tests"]
+    assert len(commands) < len(whole["Commands and Tests"])
+    assert [item.partition(" →")[0] for item in commands[:2]] == ["`make lint`", "Test run: `pytest -q`"]
+    assert commands[-1].startswith("`make late_19`")
+    assert found["Goal"][0].startswith("Build the tide table.")
+    assert len(found["What Changed"]) < len(whole["What Changed"])
+    assert found["What Changed"][-1].startswith("[src/gauge_59.py:1] - ")
+    assert [step[:10] for step in found["Next Steps"][:5]] == [
+        "[x] step 0",
+        *[f"[ ] step 2{n}"[:10] for n in range(4)],
+    ]
+
+
+def test_what_the_person_typed_stands_apart():
+    found = filled(BUSY, 13_000)
+    assert any("port at 5433" in item for item in found["Goal"] + found["Standing Instructions"])
+    assert any("buoy_9" in item for item in found["Standing Instructions"])
+    assert not any("sluice" in item for item in found["Goal"] + found["Standing Instructions"])
+    assert any("sluice_58" in item for item in found["Key Decisions"])
+
+
+@pytest.mark.parametrize("read", [0, 5000])
+def test_where_the_work_stands_in_git_and_its_plan_are_told(read):
+    script = Script()
+    script.prompt("go")
+    ran(script, "git commit -m 'Fix the gauge'", "[main 1a2b3c4] Fix the gauge\n 1 file changed")
+    ran(script, "git commit --amend --no-edit", "[main 2b3c4d5] Fix the gauge\n 1 file changed")
+    edited(script, "/home/mira/.claude/plans/old-tide.md", "a", "b")
+    sections, facts = composer(script).sections(), facts_of(script)
+    facts.start = read
+    fill(sections, facts, weighed(facts), 9000)
+    first, second = (" (turn 1)", " (turn 2)") if not read else ("", "")
+    assert sections["Commands and Tests"][-2:] == [
+        f"Committed: [main 1a2b3c4] Fix the gauge{first}",
+        f"Committed: [main 2b3c4d5] Fix the gauge (amended){second}",
+    ]
+    place = "" if read else " (turn 3)"
+    assert sections["Plan and Workflow"] == [f"Plan file: /home/mira/.claude/plans/old-tide.md{place}"]
