@@ -1,0 +1,112 @@
+"""Where work stood, by environment: environments/<name>.jsonl, one line for each save, newest last.
+
+A save is small: what a person or a breakpoint had to say, and which checkpoint was the newest then. It is
+truth that nothing can rebuild, so it is on the disk before anybody is told of it. Lines are those of the
+index: each carries its checksum, and one that somebody was killed over is passed over.
+"""
+
+import posix
+
+from holdfast.clock import new_id, rfc3339
+from holdfast.core.plain import excerpt, one_line
+from holdfast.disk import files, index
+from holdfast.disk.home import Home, is_safe_name
+from holdfast.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Redact = Callable[[str], str]
+
+#: Who made it.
+MANUAL, AUTO, COMMIT, TESTS = "manual", "auto-save", "git-commit", "test-result"
+#: What it may say, and in how many characters.
+_SAID = {"task": 300, "context": 4000, "next_steps": 2000, "project": 4096, "branch": 250, "commit": 64}
+_MOST_TAGS, _LONGEST_TAG = 32, 100
+_NAMES = ("id", "at", "environment", "source", "tags", "checkpoint", "session_id", "used", "max", *_SAID)
+_KINDS = {"tags": list, "used": int, "max": int}
+_LINES = ("context", "next_steps")
+#: How much of one text is looked at: what is kept ends far from where this cuts.
+_LOOKED_AT = 1 << 14
+#: More than anyone looks back; a file is never read beyond it.
+_TAIL = 1 << 22
+_SUFFIX = ".jsonl"
+
+
+def made(
+    at: int, environment: str, source: str, redact: "Redact", tags: "Sequence[str]" = (), **said: str | int
+) -> dict:
+    """A save with all its keys, redacted, without what cannot be seen, and not too long."""
+    if not is_safe_name(environment):
+        raise BadInput(
+            f"{environment[:80]!r} cannot be the name of an environment: it takes at most 128 letters, "
+            "digits, - _ . and begins with none of - ."
+        )
+    save = {
+        "id": new_id(at),
+        "at": rfc3339(at),
+        "environment": environment,
+        "source": source,
+        "tags": [excerpt(redact(tag[:_LOOKED_AT]), _LONGEST_TAG) for tag in tags[:_MOST_TAGS]],
+        "checkpoint": said.get("checkpoint") or "",
+        "session_id": said.get("session_id") or "",
+        "used": said.get("used") or 0,
+        "max": said.get("max") or 0,
+    }
+    for name, most in _SAID.items():
+        words = redact(str(said.get(name) or "")[:_LOOKED_AT])
+        save[name] = _lines(words, most) if name in _LINES else excerpt(words, most)
+    return save
+
+
+def _lines(words: str, most: int) -> str:
+    """On its own lines, each without what cannot be seen."""
+    whole = "\n".join(map(one_line, words.split("\n"))).strip("\n ")
+    return whole if len(whole) <= most else whole[: most - 1] + "…"
+
+
+def add(home: Home, saves: list[dict]) -> None:
+    """Durable when it returns: however many, with one sync for each environment."""
+    lines: dict[str, list[bytes]] = {}
+    for save in saves:
+        lines.setdefault(save["environment"], []).append(index.line(save))
+    files.make_dir(_folder(home))
+    for environment, those in lines.items():
+        files.append_durably(_path(home, environment), b"\n".join(those))
+
+
+def of(home: Home, environment: str) -> list[dict]:
+    """The saves of an environment, newest last; [] where there is none."""
+    try:
+        fd = files.open_regular(_path(home, environment))
+    except FileNotFoundError:
+        return []
+    try:
+        start = max(0, posix.fstat(fd).st_size - _TAIL)
+        lines = posix.pread(fd, _TAIL, start).split(b"\n")[1 if start else 0 : -1]
+    finally:
+        posix.close(fd)
+    return [said for raw in lines if (said := index.checked(raw)) and _is_save(said)]
+
+
+def environments(home: Home) -> list[str]:
+    try:
+        found = posix.listdir(_folder(home))
+    except FileNotFoundError:
+        return []
+    return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+
+
+def _is_save(said: dict) -> bool:
+    return all(type(said.get(name)) is _KINDS.get(name, str) for name in _NAMES)
+
+
+def _folder(home: Home) -> str:
+    return home.root + "/environments"
+
+
+def _path(home: Home, environment: str) -> str:
+    if not is_safe_name(environment):
+        raise BadInput(f"{environment[:80]!r} cannot be the name of an environment")
+    return f"{_folder(home)}/{environment}{_SUFFIX}"
