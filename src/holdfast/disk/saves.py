@@ -21,38 +21,45 @@ if TYPE_CHECKING:
 
 #: Who made it.
 MANUAL, AUTO, COMMIT, TESTS = "manual", "auto-save", "git-commit", "test-result"
+#: How it is known of which work: somebody said so, the environment's saves before it, or it was the newest.
+TOLD, BEFORE, NEWEST = "told", "before", "newest"
 #: What it may say, and in how many characters.
-_SAID = {"task": 300, "context": 4000, "next_steps": 2000, "project": 4096, "branch": 250, "commit": 64}
+_SAID = {"task": 300, "context": 4000, "next_steps": 2000, "branch": 250, "commit": 64}
+#: As it is: whoever goes on has to find it.
+_VERBATIM = ("project", "lineage", "checkpoint", "session_id", "joined")
 _MOST_TAGS, _LONGEST_TAG = 32, 100
-_NAMES = ("id", "at", "environment", "source", "tags", "checkpoint", "session_id", "used", "max", *_SAID)
+_NAMES = ("id", "at", "environment", "source", "tags", "used", "max", *_VERBATIM, *_SAID)
 _KINDS = {"tags": list, "used": int, "max": int}
 _LINES = ("context", "next_steps")
 #: How much of one text is looked at: what is kept ends far from where this cuts.
 _LOOKED_AT = 1 << 14
-#: More than anyone looks back; a file is never read beyond it.
-_TAIL = 1 << 22
+#: More than anyone looks back, and than nearly any save has; a file is never read beyond the first.
+_TAIL, _LAST = 1 << 22, 1 << 14
 _SUFFIX = ".jsonl"
+
+
+def check_name(environment: str) -> None:
+    if not is_safe_name(environment):
+        raise BadInput(
+            f"{environment[:80]!r} cannot be the name of an environment: it takes at most 128 letters, "
+            "digits, - _ . and begins with neither - nor ."
+        )
 
 
 def made(
     at: int, environment: str, source: str, redact: "Redact", tags: "Sequence[str]" = (), **said: str | int
 ) -> dict:
     """A save with all its keys, redacted, without what cannot be seen, and not too long."""
-    if not is_safe_name(environment):
-        raise BadInput(
-            f"{environment[:80]!r} cannot be the name of an environment: it takes at most 128 letters, "
-            "digits, - _ . and begins with none of - ."
-        )
+    check_name(environment)
     save = {
         "id": new_id(at),
         "at": rfc3339(at),
         "environment": environment,
         "source": source,
         "tags": [excerpt(redact(tag[:_LOOKED_AT]), _LONGEST_TAG) for tag in tags[:_MOST_TAGS]],
-        "checkpoint": said.get("checkpoint") or "",
-        "session_id": said.get("session_id") or "",
         "used": said.get("used") or 0,
         "max": said.get("max") or 0,
+        **{name: said.get(name) or "" for name in _VERBATIM},
     }
     for name, most in _SAID.items():
         words = redact(str(said.get(name) or "")[:_LOOKED_AT])
@@ -78,16 +85,30 @@ def add(home: Home, saves: list[dict]) -> None:
 
 def of(home: Home, environment: str) -> list[dict]:
     """The saves of an environment, newest last; [] where there is none."""
+    return [said for raw in _tail(home, environment, _TAIL)[1] if (said := _read(raw))]
+
+
+def last(home: Home, environment: str) -> dict | None:
+    """The newest of them, without reading the others."""
+    for most in (_LAST, _TAIL):
+        is_all, lines = _tail(home, environment, most)
+        newest = next((said for raw in reversed(lines) if (said := _read(raw))), None)
+        if newest or is_all:
+            return newest
+    return None
+
+
+def _tail(home: Home, environment: str, most: int) -> tuple[bool, list[bytes]]:
+    """(whether that is all of it, the lines that are whole)."""
     try:
         fd = files.open_regular(_path(home, environment))
     except FileNotFoundError:
-        return []
+        return True, []
     try:
-        start = max(0, posix.fstat(fd).st_size - _TAIL)
-        lines = posix.pread(fd, _TAIL, start).split(b"\n")[1 if start else 0 : -1]
+        start = max(0, posix.fstat(fd).st_size - most)
+        return not start, posix.pread(fd, most, start).split(b"\n")[1 if start else 0 : -1]
     finally:
         posix.close(fd)
-    return [said for raw in lines if (said := index.checked(raw)) and _is_save(said)]
 
 
 def environments(home: Home) -> list[str]:
@@ -98,8 +119,10 @@ def environments(home: Home) -> list[str]:
     return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
 
 
-def _is_save(said: dict) -> bool:
-    return all(type(said.get(name)) is _KINDS.get(name, str) for name in _NAMES)
+def _read(raw: bytes) -> dict | None:
+    said = index.checked(raw)
+    whole = said is not None and all(type(said.get(name)) is _KINDS.get(name, str) for name in _NAMES)
+    return said if whole else None
 
 
 def _folder(home: Home) -> str:
@@ -107,6 +130,5 @@ def _folder(home: Home) -> str:
 
 
 def _path(home: Home, environment: str) -> str:
-    if not is_safe_name(environment):
-        raise BadInput(f"{environment[:80]!r} cannot be the name of an environment")
+    check_name(environment)
     return f"{_folder(home)}/{environment}{_SUFFIX}"

@@ -82,6 +82,12 @@ def usage(app: Holdfast, *, transcript: str | None = None, session: str | None =
     return describe(app, state, measure(state, size, app.window), path, size, degraded)
 
 
+def measured(app: Holdfast, session: str | None = None) -> Reading:
+    """A session's window, up to date; without its id the newest session's."""
+    state, path, _ = locate(app, None, session)
+    return measure(state, os.path.getsize(path) if path else 0, app.window)
+
+
 def locate(app: Holdfast, transcript: str | None, session: str | None) -> tuple[State, str, list[str]]:
     """The state that is asked for, brought up to date; its transcript, and what is amiss."""
     if transcript is not None and session is not None:
@@ -234,9 +240,10 @@ def status_of(percent: float, config: Config) -> str:
 
 
 def action_at(percent: float, config: Config) -> dict[str, object]:
+    shown = round(percent, 1)
     if percent < config["auto_context.thresholds.warning"]:
         return {"type": "none"}
     if percent < config["auto_context.thresholds.critical"]:
-        return {"type": "save", "message": f"Context at {percent}%. Consider saving session."}
-    message = f"Context at {percent}%. Save and restart recommended."
+        return {"type": "save", "message": f"Context at {shown}%. Consider saving session."}
+    message = f"Context at {shown}%. Save and restart recommended."
     return {"type": "save_and_restart", "message": message, "auto": True}

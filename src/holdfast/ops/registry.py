@@ -17,6 +17,7 @@ READS = {
     "checkpoint.list": "holdfast.ops.checkpoints:list_all",
     "checkpoint.show": "holdfast.ops.checkpoints:show",
     "checkpoint.verify": "holdfast.ops.checkpoints:verify",
+    "context.usage": "holdfast.ops.contract:usage",
     "brief": "holdfast.ops.survival:brief",
     "explain": "holdfast.ops.explain:explain",
     "facts": "holdfast.ops.survival:facts",
@@ -34,6 +35,7 @@ READS = {
 WRITES = {
     "checkpoint.pin": "holdfast.ops.checkpoints:pin",
     "checkpoint.take": "holdfast.ops.checkpoints:take",
+    "context.auto-save": "holdfast.ops.contract:auto_save",
 }
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
