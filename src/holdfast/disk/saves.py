@@ -62,7 +62,8 @@ def made(
         **{name: said.get(name) or "" for name in _VERBATIM},
     }
     for name, most in _SAID.items():
-        words = redact(str(said.get(name) or "")[:_LOOKED_AT])
+        words = str(said.get(name) or "")[:_LOOKED_AT]
+        words = redact(words) if words else ""
         save[name] = _lines(words, most) if name in _LINES else excerpt(words, most)
     return save
 

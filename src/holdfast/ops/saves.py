@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from holdfast.app import Holdfast
 from holdfast.clock import now
@@ -70,26 +70,19 @@ class Saved:
 
 
 def keep(app: Holdfast, drafts: Sequence[Draft]) -> list[Saved]:
-    """All of them durable when this returns, in this order."""
+    """All of them durable when this returns, in this order. What many have in common is found out once."""
     at = now()
-    joined = [_joined(app, draft) for draft in drafts]
-    redact = {project: redactor_of(app, project).text for project in {work["project"] for work in joined}}
-    made = [
-        saves.made(
-            at,
-            draft.environment,
-            draft.source,
-            redact[work["project"]],
-            draft.tags,
-            task=draft.task,
-            context=draft.context,
-            next_steps=draft.next_steps,
-            used=draft.used,
-            max=draft.max,
-            **work,
-        )
-        for draft, work in zip(drafts, joined, strict=True)
-    ]
+    works = {place: _joined(app, *place) for place in {(d.project, d.environment) for d in drafts}}
+    projects = {work["project"] for work in works.values()}
+    redact = {project: cache(redactor_of(app, project).text) for project in projects}
+    made = []
+    for draft in drafts:
+        work = works[draft.project, draft.environment]
+        if draft.branch or draft.commit:
+            work = {**work, "branch": draft.branch, "commit": draft.commit}
+        said = {name: getattr(draft, name) for name in ("task", "context", "next_steps", "used", "max")}
+        clean = redact[work["project"]]
+        made.append(saves.made(at, draft.environment, draft.source, clean, draft.tags, **said, **work))
     saves.add(app.home, made)
     return [saved(save) for save in made]
 
@@ -98,24 +91,20 @@ def saved(save: dict) -> Saved:
     return Saved(**{name: save[name] for name in Saved.__dataclass_fields__})
 
 
-def _joined(app: Holdfast, draft: Draft) -> dict[str, str]:
+def _joined(app: Holdfast, project: str, environment: str) -> dict[str, str]:
     """Of which work it is, and where that stands."""
-    if draft.project:
-        ground, how = Ground(draft.project), saves.TOLD
+    before = None if project else saves.last(app.home, environment)
+    if project:
+        ground, how = Ground(project), saves.TOLD
         work = {name: getattr(ground, name) for name in _WORK}
         entry = _newest(app.home, ground.lineage)
+    elif before and before["joined"] in (saves.TOLD, saves.BEFORE):
+        how, entry = saves.BEFORE, _newest(app.home, before["lineage"])
+        known = {name: before[name] for name in ("project", "lineage")}
+        work = {**{name: entry.get(name, "") for name in _WORK}, **known}
     else:
-        before = saves.last(app.home, draft.environment)
-        how = saves.BEFORE if before and before["joined"] in (saves.TOLD, saves.BEFORE) else saves.NEWEST
-        known = (
-            {name: before[name] for name in ("project", "lineage")}
-            if before and how == saves.BEFORE
-            else {}
-        )
-        entry = _newest(app.home, known.get("lineage", ""))
-        work = {name: entry.get(name, "") for name in _WORK} | known
-    if draft.branch or draft.commit:
-        work.update(branch=draft.branch, commit=draft.commit)
+        how, entry = saves.NEWEST, _newest(app.home, "")
+        work = {name: entry.get(name, "") for name in _WORK}
     found = {"checkpoint": entry.get("path", ""), "session_id": entry.get("session_id", "")}
     return {**work, **found, "joined": how if work["project"] else ""}
 
