@@ -32,6 +32,8 @@ _LONGEST, _LONGEST_PATH = 9_500, 500
 _MARKS = 64
 #: A session heard of since then is still at work.
 _LIVE_MS = 15 * 60_000
+#: Names the session that was started with its context as the first prompt.
+HANDED = "CONTEXTS_SESSION"
 _HOUR_MS = 3_600_000
 
 
@@ -76,6 +78,8 @@ def _added(
         return "compact", _after_compaction(event, state, app, material())
     if source in ("resume", "fork"):
         return source, _changed(event, state, app, material())
+    if source == "startup" and app.environ.get(HANDED) == state.session:
+        return "", ""
     ground = Ground(state.heard.project, event.cwd, state.agent)
     kept, path = _newest(app, ground)
     if kept is None or source not in ("startup", "clear"):
@@ -162,24 +166,53 @@ def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: K
     age = event.at - at(fields["created"])
     if not 0 <= age < _young(app) or fields["session_id"] == state.session:
         return ""
-    old = _peeked(app, fields["session_id"])
-    if not old.heard.ended and event.at - old.heard.last_at < _LIVE_MS:
+    earlier = Earlier(app, kept)
+    if earlier.is_at_work(event.at):
         return _offered(event, app, kept, "of a session that is still at work")
-    steps = [_step(item) for item in kept.sections["Next Steps"]]
-    tasks = [step for step in steps if step[1]]
-    facts = _facts_of(app, old)
-    whole = overflow.keep(app, state, facts, tasks, [], old.session)
+    whole = overflow.keep(app, state, earlier.facts, earlier.tasks, [], earlier.state.session)
     says = (
         f"## Resuming from Checkpoint\n{fields['id']}, saved {ago(age)} by an earlier session here. "
         f"{DATA}{_unsaved(app)}{_more(path, whole)}"
     )
-    checked = _checked(event, app, ground, fields, facts, old)
+    checked = earlier.checked(app, ground, event.at)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, checked))) / PER_TOKEN
-    if facts.units:
-        lines = brief.lines(facts, weighed(facts), room, tasks, [])
-    else:
-        lines = _from_sections(kept, int(room * PER_TOKEN))
-    return fenced(mark(), says, checked + lines, _LONGEST)
+    return fenced(mark(), says, checked + earlier.lines(room), _LONGEST)
+
+
+class Earlier:
+    """What a checkpoint was made from, as far as it is still known, to be told to another session."""
+
+    def __init__(self, app: Holdfast, kept: Kept) -> None:
+        self.kept = kept
+        self.state = _peeked(app, kept.fields["session_id"])
+        steps = [_step(item) for item in kept.sections["Next Steps"]]
+        self.tasks = [step for step in steps if step[1]]
+        # A session that went on after this one knows by now what was not so then.
+        later = text(self.state.heard.saved, "uid") > kept.fields["uid"]
+        self.facts = Facts() if later else _facts_of(app, self.state)
+
+    def is_at_work(self, now: int) -> bool:
+        return not self.state.heard.ended and now - self.state.heard.last_at < _LIVE_MS
+
+    def checked(self, app: Holdfast, ground: Ground, now: int) -> list[str]:
+        """What was so when it was saved, looked at again."""
+        probe, fields = Probe(now), self.kept.fields
+        done = after(self.state, self.state.heard.transcript)
+        branch = redactor_of(app, ground.project).text(excerpt(ground.branch, 200))
+        probe.git("branch", fields["branch"], branch)
+        probe.git("commit", fields["commit"][:12], ground.commit[:12])
+        saved = self.state.heard.saved
+        marks = saved.get("files", {}) if saved.get("uid") == fields["uid"] else {}
+        since = at(fields["created"])
+        probe.files(edited(self.facts), marks, checkpoints.known_key(app.home), since, done)
+        probe.tests(self.facts, done)
+        return probe.lines()
+
+    def lines(self, room: float) -> list[str]:
+        """So many tokens of it."""
+        if self.facts.units:
+            return brief.lines(self.facts, weighed(self.facts), room, self.tasks, [])
+        return _from_sections(self.kept, int(room * PER_TOKEN))
 
 
 def _facts_of(app: Holdfast, old: State) -> Facts:
@@ -194,22 +227,6 @@ def _peeked(app: Holdfast, session: str) -> State:
         return sessions.peek(app.home, session) or State(session)
     except (OSError, HoldfastError):
         return State(session)
-
-
-def _checked(
-    event: Event, app: Holdfast, ground: Ground, fields: dict, facts: Facts, old: State
-) -> list[str]:
-    """What was so when it was saved, looked at again."""
-    probe, done = Probe(event.at), after(old, old.heard.transcript)
-    branch = redactor_of(app, ground.project).text(excerpt(ground.branch, 200))
-    probe.git("branch", fields["branch"], branch)
-    probe.git("commit", fields["commit"][:12], ground.commit[:12])
-    saved = old.heard.saved
-    marks = saved.get("files", {}) if saved.get("uid") == fields["uid"] else {}
-    since = at(fields["created"])
-    probe.files(edited(facts), marks, checkpoints.known_key(app.home), since, done)
-    probe.tests(facts, done)
-    return probe.lines()
 
 
 def _step(item: str) -> tuple[str, str]:

@@ -45,13 +45,15 @@ _SOURCES = {
 _ELSEWHERE = {
     "holdfast.ops.health": "holdfast.cli.guarded",
     "holdfast.ops.replay": "holdfast.cli.guarded",
+    "holdfast.ops.saves": "holdfast.cli.saved",
     "holdfast.ops.spent": "holdfast.cli.spent",
 }
 
 
 def show(value: object) -> None:
     if type(value).__str__ is not object.__str__ and not isinstance(value, list):
-        print(value)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
+        if words := str(value):
+            print(words)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
         return
     # No markup: a folder may be called [slug]. A pipe has no width: let nothing be cut.
     console = Console(highlight=False, markup=False, emoji=False)

@@ -13,6 +13,7 @@ from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
 from holdfast.disk import checkpoints, index, marks, sessions
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.material import Ground
 from holdfast.ops.context import find, newest_first, read
 
 
@@ -85,7 +86,7 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
     note
         A remark to keep with it.
     """
-    name = session or _session_here(app)
+    name = session or session_in(app, os.getcwd())
     state, transcript, _ = find(app, name)
     if transcript and not state.heard.project:  # no hook has told us where it is; its own lines do
         read(state, transcript, 1 << 20)
@@ -102,23 +103,25 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
     return _listed(taken, set())
 
 
-def _session_here(app: Holdfast) -> str:
-    """The session that asks, else the newest in this folder."""
+def session_in(app: Holdfast, folder: str) -> str:
+    """The session that asks, else the newest of the work in a folder."""
     inside = app.environ.get("CLAUDE_CODE_SESSION_ID")
     if inside:
         return inside
     found = newest_first(app)
     if not found:
         raise NotFound(f"no sessions yet: none under {app.client_dir}/projects and none in {app.home.root}")
-    here = os.path.realpath(os.getcwd())
+    here = Ground(folder)
     for _, name in found[:50]:
         try:
             known = sessions.peek(app.home, name)
         except Damaged:
             continue
-        if known and known.heard.project and os.path.realpath(known.heard.project) == here:
+        if known and known.heard.project and Ground(known.heard.project).lineage == here.lineage:
             return name
-    raise NotFound(f"no session of {here} is known; name one with --session (see `holdfast sessions`)")
+    raise NotFound(
+        f"no session of {here.project} is known; name one with --session (see `holdfast sessions`)"
+    )
 
 
 def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20) -> Listing:

@@ -25,6 +25,9 @@ READS = {
     "preserve": "holdfast.ops.survival:preserve",
     "receipt": "holdfast.ops.survival:receipt",
     "replay": "holdfast.ops.replay:replay",
+    "saves.list": "holdfast.ops.saves:list_all",
+    "saves.show": "holdfast.ops.saves:show",
+    "saves.tags": "holdfast.ops.saves:tags",
     "sessions": "holdfast.ops.sessions:list_all",
     "status": "holdfast.ops.upkeep:status",
     "summaries.list": "holdfast.ops.summaries:list_all",
@@ -36,6 +39,7 @@ WRITES = {
     "checkpoint.pin": "holdfast.ops.checkpoints:pin",
     "checkpoint.take": "holdfast.ops.checkpoints:take",
     "context.auto-save": "holdfast.ops.contract:auto_save",
+    "ss": "holdfast.ops.saves:ss",
 }
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
@@ -51,6 +55,8 @@ LOCAL = {
     "config.unset": "holdfast.ops.config:drop",
     "doctor": "holdfast.install.doctor:doctor",
     "install": "holdfast.install.operations:install",
+    "monitor": "holdfast.ops.monitor:monitor",
+    "rs": "holdfast.ops.resume:rs",
     "summaries.clear": "holdfast.ops.summaries:clear",
     "uninstall": "holdfast.install.operations:uninstall",
 }

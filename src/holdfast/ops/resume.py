@@ -1,0 +1,164 @@
+"""`rs`: go on with what was saved for an environment: its context printed, or a client started with it.
+
+What was saved may hold anything. It is given to a model as data, between two marks that nobody could know
+who wrote any of it; of a checkpoint that does not verify, or is a stranger's, nothing is repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import uuid
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.books import DATA, mark
+from holdfast.clock import at, now
+from holdfast.core.fence import fenced, inert, not_typed
+from holdfast.core.plain import PER_TOKEN, ago, quoted
+from holdfast.disk import checkpoints, saves
+from holdfast.disk.kept import Kept, look
+from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.material import Ground
+from holdfast.ops.saves import Saved, of
+from holdfast.restoring import HANDED, Earlier
+
+#: As far as the end of a fence is looked for, there is one.
+_LONGEST = 11_000
+_CLIENT = "HOLDFAST_CLIENT"
+_SOURCES = {
+    saves.MANUAL: "by hand",
+    saves.AUTO: "because the window was full",
+    saves.COMMIT: "at a commit",
+    saves.TESTS: "after a test run",
+}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What to go on with. `checkpoint` is the path of the one it is from, empty where none can be used;
+    `trouble` is why."""
+
+    save: Saved
+    checkpoint: str
+    trouble: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def rs(app: Holdfast, environment: str, *, start: bool = False) -> Context:
+    """Go on with what was saved: print its context.
+
+    Parameters
+    ----------
+    environment
+        Under which name it was saved.
+    start
+        Start the client with it, in the folder of the work.
+    """
+    context = _context(app, of(app, environment)[-1])
+    if start:
+        _start(app, context)
+    return context
+
+
+def _context(app: Holdfast, save: Saved) -> Context:
+    at_now, ground = now(), Ground(save.project) if save.project else None
+    kept, path, trouble = _kept(app, save)
+    lines = _said(save)
+    if trouble:
+        lines.append(not_typed(trouble))
+    if kept and ground:
+        lines += _from_checkpoint(app, kept, ground, at_now, _LONGEST - 600 - sum(map(len, lines)))
+    where = f", in {inert(save.project)}" if save.project else ""
+    says = (
+        f"## Going on with {save.environment}\n"
+        f"Saved {ago(at_now - at(save.at))} {_SOURCES.get(save.source, '')}{where}. {DATA}"
+        + (f" More: {inert(path)}" if kept else "")
+    )
+    return Context(save, path if kept else "", trouble, fenced(mark(), says, lines, _LONGEST))
+
+
+def _said(save: Saved) -> list[str]:
+    """What the save itself says; nobody knows who typed it."""
+    stood = " at ".join(filter(None, (save.branch, save.commit[:12])))
+    said = {
+        "Task": save.task,
+        "Context": save.context,
+        "Next steps": save.next_steps,
+        "Tags": ", ".join(save.tags),
+        "Branch": stood,
+    }
+    return [
+        not_typed(line) for name, words in said.items() if words for line in f"{name}: {words}".split("\n")
+    ]
+
+
+def _kept(app: Holdfast, save: Saved) -> tuple[Kept | None, str, str]:
+    """(the checkpoint that was the newest then, its path, ""), or, where that cannot be used, the newest of
+    the same work, and why."""
+    newest = checkpoints.head(app.home, save.lineage).get("path", "") if save.lineage else ""
+    wrong = "" if save.checkpoint else "There was no checkpoint of this work when it was saved."
+    for path in dict.fromkeys(filter(None, (save.checkpoint, newest))):
+        try:
+            kept = look(app.home, path)
+        except (OSError, HoldfastError) as problem:
+            wrong = wrong or f"Its checkpoint cannot be used: {problem}"
+            continue
+        if kept.is_trusted and kept.fields["lineage"] == save.lineage:
+            return kept, path, f"{wrong} This is a later one of the same work." if wrong else ""
+        why = f"{quoted(path)} is of other work" if kept.is_trusted else kept.refusal(path)
+        wrong = wrong or f"Its checkpoint cannot be used: {why}"
+    return None, "", wrong
+
+
+def _from_checkpoint(app: Holdfast, kept: Kept, ground: Ground, at_now: int, characters: int) -> list[str]:
+    fields, earlier = kept.fields, Earlier(app, kept)
+    head = f"Checkpoint {fields['id']}, verified, taken {ago(at_now - at(fields['created']))}"
+    if earlier.is_at_work(at_now):
+        head += ", by a session that is still at work"
+    newest = checkpoints.head(app.home, ground.lineage)
+    if newest.get("uid", "") > fields["uid"]:
+        head += f"; there is a later one: {newest['id']}"
+    lines = [head, *earlier.checked(app, ground, at_now)]
+    room = min(characters - sum(map(len, lines)), PER_TOKEN * app.config["brief.tokens"])
+    return lines + (earlier.lines(room / PER_TOKEN) if room > 0 else [])
+
+
+def _start(app: Holdfast, context: Context) -> None:
+    """Become the client. Its hooks are told that this session has been told."""
+    environment, folder = context.save.environment, context.save.project or os.getcwd()
+    if app.environ.get("CLAUDECODE"):
+        raise BadInput(f"a session cannot start another in its place: holdfast rs {environment} prints it")
+    if not os.path.isdir(folder):
+        raise NotFound(
+            f"{folder} is gone, where the work was; move it back, or go on elsewhere with what "
+            f"`holdfast rs {environment}` prints"
+        )
+    command = _client(app)
+    session = str(uuid.uuid4())
+    prompt = f"Go on with the work that was saved as {environment}.\n{context.text}"
+    told = {"CONTEXTS_ENV": environment, HANDED: session, "PWD": folder}
+    try:
+        os.chdir(folder)
+        os.execve(command[0], [*command, "--session-id", session, prompt], {**app.environ, **told})  # noqa: S606
+    except OSError as problem:
+        raise HoldfastError(f"{command[0]} cannot be started in {folder}: {problem.strerror}") from None
+
+
+def _client(app: Holdfast) -> list[str]:
+    named = app.environ.get(_CLIENT) or "claude"
+    try:
+        program, *words = shlex.split(named)
+    except ValueError:
+        raise BadInput(f"{_CLIENT} is {named!r}, which is no command") from None
+    found = shutil.which(program, path=app.environ.get("PATH"))
+    if not found:
+        raise NotFound(
+            f"{quoted(program)} is not found; name the client's command with {_CLIENT}, such as "
+            f"{_CLIENT}=~/.local/bin/claude"
+        )
+    return [os.path.abspath(found), *words]
