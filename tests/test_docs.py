@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -201,3 +203,19 @@ def test_every_command_of_the_benchmarks_page_exists() -> None:
         )
         for flag in re.findall(r"--[\w-]+", flags):
             assert flag in done.stdout, (script, flag)
+
+
+def test_the_sessions_page_shows_what_the_commands_really_print(tmp_path: Path) -> None:
+    page = (REPO / "docs/sessions.md").read_text()
+    shown = "\n".join(line[4:] for line in page.splitlines() if line.startswith("    "))
+    environ = {"HOME": str(tmp_path), "HOLDFAST_HOME": str(tmp_path / "home"), "PATH": os.defpath}
+    commands = re.findall(r"^\$ holdfast (.*)\n((?:(?!\$ ).*\n?)*)", shown, re.MULTILINE)
+    assert len(commands) >= 10
+    for words, output in commands:
+        command = [sys.executable, "-m", "holdfast", *shlex.split(words)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=60
+        )
+        printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+        pattern = ".*".join(re.escape(part) for part in output.rstrip("\n").split("…"))
+        assert re.fullmatch(pattern, printed.rstrip("\n")), (words, printed)

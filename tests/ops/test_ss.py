@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.disk import saves
+from holdfast.clock import now
+from holdfast.disk import checkpoints, retention, saves
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.ops import saves as ops
 from holdfast.ops.resume import rs
@@ -236,6 +237,19 @@ def test_an_unknown_environment_names_the_nearest_and_those_there_are(app: Holdf
     ss(app, "dev")
     with pytest.raises(NotFound, match=r"did you mean staging\? Saved were: dev, staging"):
         rs(app, "stagin")
+
+
+def test_what_somebody_may_go_on_with_is_not_pruned(app: Holdfast, home: Path, project: Path) -> None:
+    work = worked(home, project)
+    kept = ss(app, "dev").saved.checkpoint
+    for words in ("one", "two"):
+        work.prompt(words)
+        work.hook("PreCompact", trigger="auto")
+    *_, between, newest = [entry["path"] for entry in entries(home)]
+    much_later = now() + 400 * 24 * 3600 * 1000
+    with checkpoints.open_folder(str(Path(kept).parent)) as folder:
+        assert Path(between).stem in retention.prune_folder(app.home, folder, much_later, 99, 7)
+    assert [entry["path"] for entry in entries(home)] == [kept, newest]
 
 
 # -- rs --start

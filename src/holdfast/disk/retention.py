@@ -1,4 +1,5 @@
-"""How long checkpoints are kept: some days; those that are pinned, and each lineage's newest, for good.
+"""How long checkpoints are kept: some days; those that are pinned, each lineage's newest, and those the
+newest save of an environment is of, for good.
 
 Only what this user's holdfast has written is ever removed. The index is told first: a checkpoint that is
 reported exists, one that exists may for a moment not be reported.
@@ -6,7 +7,7 @@ reported exists, one that exists may for a moment not be reported.
 
 from holdfast.clock import id_time
 from holdfast.core import checkpoint
-from holdfast.disk import checkpoints, index, marks
+from holdfast.disk import checkpoints, index, marks, saves
 from holdfast.disk.folder import TEMPORARY, Folder
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
@@ -23,10 +24,12 @@ def prune_folder(home: Home, folder: Folder, now: int, most: int, days: int, tur
     old = checkpoints.stems_of(names, checkpoints.stem_at(before))
     if not old or marks.damaged(home):
         return []
-    pinned, key = marks.pinned(home), checkpoints.seal_key(home)
+    pinned, key, saved = marks.pinned(home), checkpoints.seal_key(home), saves.joined(home)
     first = turn * most % len(old)
     going = {}
     for stem in (old[first:] + old[:first])[:most]:
+        if f"{folder.path}/{stem}{checkpoints.SUFFIX}" in saved:
+            continue
         try:
             data = folder.read(stem + checkpoints.SUFFIX, checkpoint.LARGEST)
             fields = checkpoint.parse(data, stem).fields

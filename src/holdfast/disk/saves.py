@@ -117,7 +117,20 @@ def environments(home: Home) -> list[str]:
         found = posix.listdir(_folder(home))
     except FileNotFoundError:
         return []
-    return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+    names = (name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+    return sorted(filter(is_safe_name, names))
+
+
+def joined(home: Home) -> set[str]:
+    """The checkpoints that the newest save of each environment is of: somebody may go on with them."""
+    found = set()
+    for environment in environments(home):
+        try:
+            newest = last(home, environment)
+        except (OSError, BadInput):
+            continue  # not a file of ours
+        found.add(newest["checkpoint"] if newest else "")
+    return found
 
 
 def _read(raw: bytes) -> dict | None:

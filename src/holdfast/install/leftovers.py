@@ -8,7 +8,7 @@ import shutil
 from holdfast.app import Holdfast
 from holdfast.disk.wiring import MARK
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import commands, place, record, swap
+from holdfast.install import commands, place, record, snippet, swap
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import found
 
@@ -34,6 +34,9 @@ def verify(app: Holdfast) -> list[str]:
             left += [f"{path}: {where}" for where in _named_in(raw, path)]
     for folder in dict.fromkeys(os.path.dirname(path) for path in place.candidates(app)):
         left += [f"{folder}/{name}" for name in commands.FILES if os.path.lexists(f"{folder}/{name}")]
+        left += (
+            [f"{folder}/CLAUDE.md"] if snippet.MARK in (swap.current(f"{folder}/CLAUDE.md") or b"") else []
+        )
     if left:
         raise HoldfastError(
             "something of holdfast is left:\n  " + "\n  ".join(left) + "\n"

@@ -1,7 +1,7 @@
 """`install` and `uninstall`: the client's settings edited, in an order that any kill survives.
 
-    install:    lock → read → plan → back up → record → settings → commands
-    uninstall:  lock → read → plan → commands → back up → settings → forget the record
+    install:    lock → read → plan → back up → record → settings → commands → snippet
+    uninstall:  lock → read → plan → snippet → commands → back up → settings → forget the record
 
 The settings change in one step and only if they still hold what was read; otherwise all is done over.
 Killed anywhere, they hold the old text or the new one, and either command can be run again.
@@ -21,6 +21,7 @@ from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import HoldfastError
 from holdfast.install import commands, leftovers, place, plan, record, swap
+from holdfast.install import snippet as snippets
 from holdfast.install.place import Place, speaking_of
 from holdfast.install.plan import Plan
 from holdfast.install.settings import EVENTS, Launcher
@@ -40,6 +41,7 @@ class Installed:
     commands: list[str]  # files that were, or would be, written
     replaced: list[str]  # those of them that were there already
     left_alone: list[str]  # what stands in the place of such a file and is not ours
+    snippet: str  # the CLAUDE.md that was, or would be, written
     backup: str
     diff: str
 
@@ -55,10 +57,13 @@ class Installed:
             files = [
                 f"{'changed' if path in self.replaced else 'new'} file {path}" for path in self.commands
             ]
-            return [*filter(None, [self.diff]), *files, *alone]
+            lines = [f"lines at the end of {self.snippet}"] if self.snippet else []
+            return [*filter(None, [self.diff]), *files, *lines, *alone]
         lines = [f"wired {len(self.events)} hooks in {self.settings}; statusline: {self.statusline}"]
         if self.commands:
             lines.append("commands: /holdfast:save, /holdfast:load, /holdfast:report, and a skill")
+        if self.snippet:
+            lines.append(f"what the model should know of it: at the end of {self.snippet}")
         return lines + alone
 
     def _undo(self) -> list[str]:
@@ -86,7 +91,12 @@ class Uninstalled:
 
 
 def install(
-    app: Holdfast, *, project: bool = False, dry_run: bool = False, statusline: bool = True
+    app: Holdfast,
+    *,
+    project: bool = False,
+    dry_run: bool = False,
+    statusline: bool = True,
+    snippet: bool = False,
 ) -> Installed:
     """Wire holdfast into the client's settings.
 
@@ -98,9 +108,12 @@ def install(
         Show what would change, and change nothing.
     statusline
         Also the statusline; one that is there is kept and shown with ours.
+    snippet
+        Also some lines in the CLAUDE.md beside the settings: what the model should know of holdfast.
     """
     target = place.find(app, project)
     launcher = _launcher()
+    memory, critical = snippets.beside(target), app.config["auto_context.thresholds.critical"]
     with speaking_of(target.path):
         missing = target.missing_folders()  # before our home is made, which may be in one of them
 
@@ -116,16 +129,23 @@ def install(
         todo = commands.to_write(target.client_folder, launcher)
         foreign = commands.foreign(target.client_folder)
         replaced = [path for path in todo if os.path.lexists(path)]
+        raw = memory.read() if snippet else None
+        adds = snippet and snippets.added(raw, critical) != raw
+        if adds:
+            memory.refuse_if_not_ours_to_edit()
         if dry_run:
-            return _installed(first, "", list(todo), replaced, foreign, dry_run=True)
+            told = memory.path if adds else ""
+            return _installed(first, "", list(todo), replaced, foreign, told, dry_run=True)
         with record.locked(app.home):
             done = _settle(app, target, next_plan)
             known = record.of(app.home, target.path)
             todo = commands.to_write(target.client_folder, launcher)
             replaced = [path for path in todo if os.path.lexists(path)]
             commands.put(todo)
+            adds = snippet and snippets.settle(memory, critical)
         compile_now(app)  # so that hooks know an interpreter that can
-    return _installed(done, known.backup if known else "", list(todo), replaced, foreign, dry_run=False)
+    backup, told = known.backup if known else "", memory.path if adds else ""
+    return _installed(done, backup, list(todo), replaced, foreign, told, dry_run=False)
 
 
 def uninstall(
@@ -155,9 +175,21 @@ def uninstall(
             target.refuse_if_not_ours_to_edit()
         known = record.of(app.home, target.path)
         placed = commands.ours(target.client_folder)
-        if known or placed or done.after != done.before or (purge and os.path.isdir(app.home.root)):
+        memory = snippets.beside(target)
+        raw = memory.read()
+        takes = snippets.removed(raw) != raw
+        if takes:
+            memory.refuse_if_not_ours_to_edit()
+        if (
+            known
+            or placed
+            or takes
+            or done.after != done.before
+            or (purge and os.path.isdir(app.home.root))
+        ):
             with record.locked(app.home):
                 known = record.of(app.home, target.path)
+                snippets.settle(memory, None)
                 commands.remove(target.client_folder)
                 _remove_folders(known.created_dirs if known else [])  # while the record still names them
                 done = _settle(app, target, next_plan)
@@ -209,20 +241,28 @@ def _launcher() -> Launcher:
 
 
 def _installed(
-    done: Plan, backup: str, written: list[str], replaced: list[str], foreign: list[str], *, dry_run: bool
+    done: Plan,
+    backup: str,
+    written: list[str],
+    replaced: list[str],
+    foreign: list[str],
+    snippet: str,
+    *,
+    dry_run: bool,
 ) -> Installed:
     wiring = done.wiring
     assert wiring  # every plan for install has one
     return Installed(
         settings=wiring.settings,
         scope=wiring.scope,
-        changed=done.after != done.before or bool(written),
+        changed=done.after != done.before or bool(written) or bool(snippet),
         dry_run=dry_run,
         events=list(EVENTS),
         statusline=done.outcome,
         commands=written,
         replaced=replaced,
         left_alone=foreign,
+        snippet=snippet,
         backup=backup,
         diff=_diff(done, wiring.settings) if dry_run else "",
     )

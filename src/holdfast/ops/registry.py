@@ -43,6 +43,7 @@ WRITES = {
 }
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
+    "aliases": "holdfast.ops.aliases:aliases",
     "checkpoint.approve": "holdfast.ops.checkpoints:approve",
     "checkpoint.prune": "holdfast.ops.integrity:prune",
     "checkpoint.repair": "holdfast.ops.integrity:repair",
