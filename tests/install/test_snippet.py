@@ -12,6 +12,7 @@ from holdfast.errors import BadInput, HoldfastError
 from holdfast.install.operations import install, uninstall
 from holdfast.install.snippet import MARK, added, removed
 from install.conftest import Machine
+from install.steps import Steps, die, in_child
 
 #: The beginnings and ends a file may have.
 WRITTEN = [b"", b"x", b"# Mine\n", b"a\r\nb\r\n", b"no end", b"\n", b"a\n\n", b"\xff\xfe not text\n", b"\0"]
@@ -129,3 +130,31 @@ def test_a_project_has_its_own(machine: Machine, memory: Path) -> None:
     assert not memory.exists()
     uninstall(machine.app, project=True, verify=True)
     assert not (machine.project / ".claude").exists()
+
+
+@pytest.mark.parametrize("takes_out", [False, True], ids=["install", "uninstall"])
+def test_killed_anywhere_it_is_there_whole_or_not_at_all(
+    machine: Machine, memory: Path, takes_out: bool
+) -> None:
+    memory.write_bytes(b"mine")
+    install(machine.app, snippet=takes_out)  # from here on, only the lines are at stake
+    states = {b"mine", added(b"mine", 85)}
+    step, ended = 0, 9
+    while ended == 9:
+        memory.write_bytes(added(b"mine", 85) if takes_out else b"mine")
+
+        def run(step: int = step) -> None:
+            with Steps(step, die):
+                uninstall(machine.app) if takes_out else install(machine.app, snippet=True)
+
+        ended = in_child(run)
+        assert ended in (0, 9)
+        assert memory.read_bytes() in states
+        install(machine.app, snippet=True)
+        assert memory.read_bytes() == added(b"mine", 85)
+        uninstall(machine.app, verify=True)
+        assert memory.read_bytes() == b"mine"
+        assert {path.name for path in machine.client.iterdir()} == {"CLAUDE.md", "holdfast"}
+        install(machine.app, snippet=takes_out)
+        step += 1
+    assert step >= 20

@@ -142,7 +142,7 @@ def install(
             todo = commands.to_write(target.client_folder, launcher)
             replaced = [path for path in todo if os.path.lexists(path)]
             commands.put(todo)
-            adds = snippet and snippets.settle(memory, critical)
+            adds = snippet and snippets.settle(memory, _temporary(app, memory), critical)
         compile_now(app)  # so that hooks know an interpreter that can
     backup, told = known.backup if known else "", memory.path if adds else ""
     return _installed(done, backup, list(todo), replaced, foreign, told, dry_run=False)
@@ -189,7 +189,7 @@ def uninstall(
         ):
             with record.locked(app.home):
                 known = record.of(app.home, target.path)
-                snippets.settle(memory, None)
+                snippets.settle(memory, _temporary(app, memory), None)
                 commands.remove(target.client_folder)
                 _remove_folders(known.created_dirs if known else [])  # while the record still names them
                 done = _settle(app, target, next_plan)
@@ -203,7 +203,7 @@ def uninstall(
 
 def _settle(app: Holdfast, target: Place, next_plan: Callable[[], Plan]) -> Plan:
     """Do what is planned; all over again when someone else wrote meanwhile. Needs the lock."""
-    temporary = f"{target.folder}/.settings.json.holdfast-{record.sha256(app.home.root.encode())[:8]}"
+    temporary = _temporary(app, target)
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # left by a process that was killed
     for _ in range(_TRIES):
@@ -227,6 +227,12 @@ def _settle(app: Holdfast, target: Place, next_plan: Callable[[], Plan]) -> Plan
         f"{target.path} was changed by another program each of {_TRIES} times it was to be replaced. "
         "It is as that program left it; run this again when it is quiet"
     )
+
+
+def _temporary(app: Holdfast, target: Place) -> str:
+    """Ours alone while we hold our home's lock; others may have other homes."""
+    name = os.path.basename(target.named)
+    return f"{target.folder}/.{name}.holdfast-{record.sha256(app.home.root.encode())[:8]}"
 
 
 def _remove_folders(made: list[str]) -> None:

@@ -59,9 +59,8 @@ def removed(raw: bytes | None) -> bytes | None:
     return raw
 
 
-def settle(place: Place, critical: int | None) -> bool:
+def settle(place: Place, temporary: str, critical: int | None) -> bool:
     """Put them there, or, None, take them out; whether anything changed. Needs the lock."""
-    temporary = f"{place.folder}/.CLAUDE.md.holdfast"
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # left by a process that was killed
     for _ in range(_TRIES):

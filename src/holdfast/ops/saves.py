@@ -200,7 +200,8 @@ def list_all(
         newest = (saves.last(app.home, name) for name in saves.environments(app.home))
         found = [saved(save) for save in newest if save]
     found = [one for one in found if tag is None or tag in one.tags]
-    return Saves(sorted(found, key=lambda one: one.at, reverse=True)[: limit or None])
+    newest_first = sorted(found, key=lambda one: one.at)[::-1]
+    return Saves(newest_first[: limit or None])
 
 
 def show(app: Holdfast, environment: str, id: str | None = None) -> Saved:  # noqa: A002
