@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import __version__
 from holdfast.ops.registry import everything
 from session import Script, use
 
@@ -101,11 +102,44 @@ def test_a_scan_is_of_the_clients_own_folder_unless_told_otherwise(tmp_path: Pat
     assert said["tokens"]["responses"] == 3
 
 
-@pytest.mark.parametrize("words", [["usage", "--help"], ["--help"], ["sessions", "--help"]])
-def test_help_is_made_from_the_registry(words: list[str]) -> None:
-    done = run(*words)
-    assert done.returncode == 0
-    assert "--json" in done.stdout or all(o.name.partition(".")[0] in done.stdout for o in everything())
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_lists_every_operation_on_a_line_of_its_own(words: list[str]) -> None:
+    done = run(*words, COLUMNS="100")
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = [line for line in done.stdout.splitlines() if line.startswith("  ")]
+    names = [operation.name.replace(".", " ") for operation in everything()]
+    width = max(map(len, names)) + 2
+    assert sorted(line[2 : 2 + width].rstrip() for line in listed) == sorted(names)
+    assert all(line[2 + width :].strip() for line in listed)
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_help_of_a_group_lists_what_is_in_it() -> None:
+    shown = [run("checkpoint"), run("checkpoint", "--help"), run("--help", "checkpoint")]
+    assert len({(done.returncode, done.stdout, done.stderr) for done in shown}) == 1
+    assert shown[0].stdout.startswith("usage: holdfast checkpoint COMMAND")
+    assert "  checkpoint take  " in shown[0].stdout
+    assert "usage  " not in shown[0].stdout
+
+
+def test_help_of_an_operation_says_all_it_takes() -> None:
+    done = run("sessions", "--help", COLUMNS="120")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        "usage: holdfast sessions [FOLDER] [OPTIONS]\n\nEvery session of this user"
+    )
+    for words in (
+        "  FOLDER, --folder    Scan the transcripts below this folder instead of the client's own.\n",
+        "  --limit LIMIT       How many to show; 0 for all. A scan counts all of them. (default: 20)\n",
+        "  --json              Print the value as JSON.\n",
+        "  --config KEY=VALUE  Set",
+    ):
+        assert words in done.stdout
+    assert run("--help", "sessions", COLUMNS="120").stdout == done.stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").stdout == f"{__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +156,13 @@ def test_help_is_made_from_the_registry(words: list[str]) -> None:
         (["sessions", "/tmp"], 2, "holdfast sessions --scan /tmp"),
         (["usage"], 3, "no sessions yet"),
         (["usage", "--wat"], 2, "--wat"),
-        (["sesions"], 2, 'Did you mean "sessions"'),
+        (["sesions"], 2, 'Unknown command "sesions". Did you mean "sessions"?'),
+        (["checkpoint", "lst"], 2, 'Unknown command "lst". Did you mean "list"?'),
+        (["checkpoint", "--json"], 2, 'Unknown command "--json"'),
+        (["checkpoint.list"], 2, 'Unknown command "checkpoint.list"'),
+        ([""], 2, 'Unknown command ""'),
+        (["checkpoint", "diff"], 2, "OLD is missing. See `holdfast --help`."),
+        (["verify", "a", "b"], 2, "'b' is one too many. See `holdfast --help`."),
         (["sessions", "--limit", "-3"], 2, "--limit"),
         (["sessions", "--limit", "many"], 2, "many"),
     ],
@@ -226,9 +266,10 @@ def test_only_the_operation_asked_for_is_imported() -> None:
 
 
 def test_without_its_extra_the_command_line_says_which_to_install() -> None:
-    code = (
-        "import sys; sys.modules['cyclopts'] = None; from holdfast.cli.main import main; sys.exit(main([]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 6
-    assert "pip install 'holdfast[cli]'" in done.stderr
+    code = "import sys; sys.modules['rich'] = None; from holdfast.cli.main import main; sys.exit(main({}))"
+    for words, returned in ((["status"], 6), (["status", "--json"], 0), (["--help"], 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(words)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == returned
+        assert ("pip install 'holdfast[cli]'" in done.stderr) == (returned == 6)

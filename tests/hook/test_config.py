@@ -181,7 +181,7 @@ def test_nothing_of_the_project_is_run(home, file, project_with_a_trap, tmp_path
 @pytest.fixture
 def project_with_a_trap(tmp_path):
     project = tmp_path / "cloned"
-    for name in ("holdfast/__init__.py", "holdfast/__main__.py", "ruamel/yaml/__init__.py", "cyclopts.py"):
+    for name in ("holdfast/__init__.py", "holdfast/__main__.py", "ruamel/yaml/__init__.py", "argparse.py"):
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"open({str(tmp_path / 'trapped')!r}, 'w').close()\n")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import io
-import json as json_module
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
 
 from holdfast import __version__
 from holdfast.app import Holdfast
+from holdfast.cli.arguments import parameters, parse, unknown
 from holdfast.core.config import HOME, PREFIX
 from holdfast.errors import BadInput, HoldfastError, MissingExtra
 from holdfast.ops.registry import Operation, everything
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_HELP = frozenset(("-h", "--help"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,87 +40,57 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] == ["--version"]:
+        print(__version__)
+        return 0
+    end = words.index("--") if "--" in words else len(words)
+    helped = not _HELP.isdisjoint(words[:end])
+    asked = [word for word in words if word not in _HELP] if helped else words
+    operation, rest = _found(asked)
+    if operation and not helped:
+        return _call(operation, parse(rest, parameters(operation.load())))
+    from holdfast.cli.help import overview, page
+
+    print(page(operation) if operation else overview(asked))
+    return 0
+
+
+def _found(words: list[str]) -> tuple[Operation | None, list[str]]:
+    """The operation asked for, and what it is given; none where a group is named, or nothing."""
+    paths = {tuple(operation.name.split(".")): operation for operation in everything()}
+    for place in range(len(words) + 1):
+        if tuple(words[:place]) in paths:
+            return paths[tuple(words[:place])], words[place:]
+        inside = {path[place] for path in paths if path[:place] == tuple(words[:place])}
+        if place < len(words) and words[place] not in inside:
+            raise unknown("command", words[place], inside)
+    return None, []
+
+
+def _call(operation: Operation, given: dict[str, Any]) -> int:
+    as_json = given.pop("json", False)
+    app = _opened(given.pop("config", ()))
+    if app.trouble and not operation.mends:
+        raise BadInput(app.trouble)
+    value = operation.load()(app, **given)
+    if as_json:
+        import json
+
+        print(json.dumps(plain(value), indent=2))
+    else:
+        _shown(value)
+    return int(getattr(value, "exit_code", 0))
+
+
+def _shown(value: object) -> None:
     try:
-        import cyclopts
-    except ImportError:
+        from holdfast.cli.show import show
+    except ModuleNotFoundError as problem:
         raise MissingExtra(
-            "the command line needs the extra `cli`: pip install 'holdfast[cli]' (hooks work without)"
+            f"text for people needs {problem.name}, of the extra `cli`: pip install 'holdfast[cli]' "
+            "(--json and hooks work without)"
         ) from None
-    app = cyclopts.App(
-        name="holdfast",
-        help="Keeps a coding agent's work alive when its context window fills up.",
-        version=__version__,
-        result_action="return_value",
-    )
-    for operation in _wanted(words):
-        _add(app, cyclopts, operation)
-    try:
-        result = app(words, exit_on_error=False, print_error=False)
-    except cyclopts.CycloptsError as problem:
-        print(f"holdfast: {_plain(problem)} See `holdfast --help`.", file=sys.stderr)
-        return 2
-    return result if isinstance(result, int) else 0
-
-
-def _plain(problem: Exception) -> str:
-    text = " ".join(str(problem).split())
-    return text if text.endswith((".", "?", "!")) else text + "."
-
-
-def _wanted(words: list[str]) -> list[Operation]:
-    """The operation asked for, so that only it is imported; all of them to list or to complain."""
-    asked = ".".join(word for word in words[:2] if not word.startswith("-"))
-    matching = [o for o in everything() if asked == o.name or asked.startswith(o.name + ".")]
-    return matching or everything()
-
-
-def _add(app: Any, cyclopts: Any, operation: Operation) -> None:
-    *groups, name = operation.name.split(".")
-    for group in groups:
-        if group not in app:
-            app.command(cyclopts.App(name=group))
-        app = app[group]
-    app.command(_command(cyclopts, operation), name=name)
-
-
-def _command(cyclopts: Any, operation: Operation) -> Callable[..., int]:
-    """The operation as a command: without its first parameter, with --json."""
-    function = operation.load()
-    signature = inspect.signature(function, eval_str=True)
-    given = list(signature.parameters.values())[1:]
-    flag = inspect.Parameter(
-        "json",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[bool, cyclopts.Parameter(negative="", show_default=False)],
-    )
-
-    settings = inspect.Parameter(
-        "config",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=(),
-        annotation=Annotated[tuple[str, ...], cyclopts.Parameter(negative="", show_default=False)],
-    )
-
-    def command(*args: Any, json: bool = False, config: tuple[str, ...] = (), **kwargs: Any) -> int:
-        app = _opened(config)
-        if app.trouble and not operation.mends:
-            raise BadInput(app.trouble)
-        value = function(app, *args, **kwargs)
-        if json:
-            print(json_module.dumps(plain(value), indent=2))
-        else:
-            from holdfast.cli.show import show
-
-            show(value)
-        return int(getattr(value, "exit_code", 0))
-
-    command.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*given, flag, settings], return_annotation=int
-    )
-    command.__annotations__ = {p.name: p.annotation for p in [*given, flag, settings]}
-    command.__doc__ = _with_json(inspect.getdoc(function) or "")
-    return command
+    show(value)
 
 
 def _opened(config: tuple[str, ...]) -> Holdfast:
@@ -130,16 +103,11 @@ def _opened(config: tuple[str, ...]) -> Holdfast:
     return app
 
 
-def _with_json(doc: str) -> str:
-    heading = "\n\nParameters\n----------" if "Parameters\n---" not in doc else ""
-    more = "json\n    Print the value as JSON.\nconfig\n    KEY=VALUE: set a key for this command alone."
-    return f"{doc}{heading}\n{more}"
-
-
 def plain(value: object) -> Any:
     """A value as JSON can carry it."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None and not isinstance(value, type):
+        return {name: plain(getattr(value, name)) for name in fields}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, dict):
