@@ -64,7 +64,13 @@ def parse(words: list[str], taken: list[Parameter]) -> dict[str, Any]:
     import argparse
 
     parser = argparse.ArgumentParser(
-        add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=argparse.SUPPRESS
+        add_help=False,
+        allow_abbrev=False,
+        exit_on_error=False,
+        argument_default=argparse.SUPPRESS,
+        # It is made for every argument, though it formats nothing; asked for the terminal's width, it
+        # would load what unpacks archives.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),
     )
     for one in taken:
         if one.kind is bool:

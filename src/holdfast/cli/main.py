@@ -105,8 +105,8 @@ def _opened(config: tuple[str, ...]) -> Holdfast:
 
 def plain(value: object) -> Any:
     """A value as JSON can carry it."""
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is not None and not isinstance(value, type):
+    fields = getattr(value, "__dataclass_fields__", None) or getattr(value, "_fields", None)
+    if fields:
         return {name: plain(getattr(value, name)) for name in fields}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]

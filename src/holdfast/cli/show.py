@@ -14,9 +14,9 @@ from rich.text import Text
 from holdfast.core.plain import one_line
 from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
 from holdfast.ops.context import Usage
+from holdfast.ops.fills import Session
 from holdfast.ops.integrity import Check, Pruned, Repaired
 from holdfast.ops.scan import Finding
-from holdfast.ops.sessions import Session
 from holdfast.ops.summaries import Cleared, Summaries, Summary
 from holdfast.ops.upkeep import Status
 

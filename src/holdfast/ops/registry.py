@@ -6,10 +6,12 @@ Only the operation that was asked for is imported: laziness lives here and nowhe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 READS = {
     "checkpoint.check": "holdfast.ops.integrity:check",
@@ -66,12 +68,14 @@ LOCAL = {
 _MENDING = ("config.", "doctor", "status", "uninstall")
 
 
-@dataclass(frozen=True)
 class Operation:
-    name: str
-    place: str
-    writes: bool
-    local: bool
+    __slots__ = ("local", "name", "place", "writes")
+
+    def __init__(self, name: str, place: str, *, writes: bool, local: bool) -> None:
+        self.name = name
+        self.place = place
+        self.writes = writes
+        self.local = local
 
     @property
     def mends(self) -> bool:

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 from holdfast.app import Holdfast
-from holdfast.clock import rfc3339
-from holdfast.core.gauge import measure
-from holdfast.core.guard import look
-from holdfast.core.state import State
-from holdfast.errors import BadInput, HoldfastError
-from holdfast.ops.context import find, newest_first, read
-from holdfast.ops.spent import Spending, spending
+from holdfast.errors import BadInput
 
-#: Read of each transcript: its newest part says how full it is.
-_MOST = 4 << 20
-
-
-@dataclass(frozen=True)
-class Session:
-    session: str
-    project: str
-    model: str
-    used: int
-    max: int
-    percent: float
-    fill: float
-    level: str
-    source: str
-    turns: int
-    compactions: int
-    last: str
-    known: bool
-    problem: str
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.ops.fills import Session
+    from holdfast.ops.spent import Spending
 
 
 def list_all(
     app: Holdfast, folder: str | None = None, *, scan: bool = False, limit: int = 20
 ) -> list[Session] | Spending:
-    """Every session of this user, newest first, with how full its window is, or what it has used.
+    """Every session of this user, newest first: how full its window is, or what it has used.
 
     Parameters
     ----------
@@ -54,45 +28,11 @@ def list_all(
     if limit < 0:
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
     if scan:
+        from holdfast.ops.spent import spending
+
         return spending(app, folder, limit)
     if folder is not None:
         raise BadInput(f"{folder!r} is a folder to scan: holdfast sessions --scan {folder}")
-    found = newest_first(app)
-    return list(_describe(app, found[: limit or None]))
+    from holdfast.ops.fills import newest
 
-
-def _describe(app: Holdfast, found: Iterable[tuple[float, str]]) -> Iterable[Session]:
-    for changed, name in found:
-        last = rfc3339(int(changed * 1000))
-        try:
-            yield _one(app, name, last)
-        except (HoldfastError, OSError) as problem:  # one bad session must not hide the others
-            yield Session(name, "", "", 0, 0, 0, 0, "", "", 0, 0, last, known=False, problem=str(problem))
-
-
-def _one(app: Holdfast, name: str, last: str) -> Session:
-    state, path, problems = find(app, name)
-    known = bool(state.heard.events)
-    if path and not _is_current(state, path):
-        problems += read(state, path, _MOST)
-    reading = measure(state, state.seen.offset, app.window)
-    return Session(
-        session=name,
-        project=state.heard.cwd or state.seen.cwd,
-        model=reading.model,
-        used=reading.used,
-        max=reading.window,
-        percent=reading.percent,
-        fill=reading.fill,
-        level=look(state, reading, app.config).level,
-        source=reading.source,
-        turns=state.seen.turns or state.heard.batches + state.heard.stops,
-        compactions=state.seen.compacted or state.heard.compactions,
-        last=last,
-        known=known,
-        problem="; ".join(problems),
-    )
-
-
-def _is_current(state: State, path: str) -> bool:
-    return bool(state.seen.offset) and state.seen.offset == os.path.getsize(path)
+    return newest(app, limit)

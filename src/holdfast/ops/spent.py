@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.app import Holdfast
 from holdfast.clock import rfc3339
@@ -12,8 +12,7 @@ from holdfast.ops.progress import Bar
 from holdfast.ops.tally import Transcript, scan
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(NamedTuple):
     """What responses read and wrote, as the API counted it."""
 
     responses: int = 0
@@ -23,8 +22,7 @@ class Tokens:
     output: int = 0
 
 
-@dataclass(frozen=True)
-class Spent:
+class Spent(NamedTuple):
     """Of one session, with its subagents' files."""
 
     session: str
@@ -35,8 +33,7 @@ class Spent:
     files: dict[str, Tokens]
 
 
-@dataclass(frozen=True)
-class Spending:
+class Spending(NamedTuple):
     """Of all sessions below a folder; `read` are the bytes that were new."""
 
     folder: str
