@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.disk import scans
 from holdfast.disk.home import Home
 from holdfast.ops import responses, tally
 from holdfast.ops.tally import Scan, scan
@@ -43,8 +44,8 @@ def scanned(home: Home, folder: Path) -> Scan:
 
 
 def outputs(made: Scan) -> dict[str, int]:
-    """What each file wrote, as far as it counts there."""
-    return {one.name: sum(sums[4] for sums in one.used.values()) for one in made.transcripts}
+    """What each file wrote, if any of it counts there."""
+    return {name: counted[4] for *_, files in made.sessions for name, counted in sorted(files.items())}
 
 
 def test_tokens_are_summed_by_file_and_model(home: Home, folder: Path) -> None:
@@ -52,11 +53,50 @@ def test_tokens_are_summed_by_file_and_model(home: Home, folder: Path) -> None:
     (folder / "p/a/subagents").mkdir(parents=True)
     (folder / "p/a/subagents/agent-x.jsonl").write_bytes(answer("m3", 9, aside=True))
     (folder / "p/notes.txt").write_bytes(answer("m4"))
-    used = {one.name: one.used for one in scanned(home, folder).transcripts}
-    assert used == {
-        "p/a.jsonl": {"claude-opus-4-6": [1, 3, 70, 0, 4], "claude-haiku": [1, 3, 70, 0, 7]},
-        "p/a/subagents/agent-x.jsonl": {"claude-opus-4-6": [1, 3, 70, 0, 9]},
+    (folder / "p/b.jsonl").write_bytes(answer("m5", 8))
+    (folder / "p/empty.jsonl").write_bytes(b"")
+    for second, name in enumerate(["b.jsonl", "a/subagents/agent-x.jsonl", "a.jsonl"]):
+        os.utime(folder / "p" / name, (second, second))
+    made = scanned(home, folder)
+    files = {"p/a.jsonl": [2, 6, 140, 0, 11], "p/a/subagents/agent-x.jsonl": [1, 3, 70, 0, 9]}
+    assert made.sessions == [
+        ["p", "a", 2_000_000_000, ["claude-opus-4-6", "claude-haiku"], files],
+        ["p", "b", 0, ["claude-opus-4-6"], {"p/b.jsonl": [1, 3, 70, 0, 8]}],
+    ]
+    assert made.models == {"claude-haiku": [1, 3, 70, 0, 7], "claude-opus-4-6": [3, 9, 210, 0, 21]}
+    assert list(made.models) == sorted(made.models)
+    assert (made.files, made.bytes) == (4, sum(path.stat().st_size for path in folder.rglob("*.jsonl")))
+
+
+def test_the_newest_sessions_are_told_alone_if_so_many_were_asked_for(home: Home, folder: Path) -> None:
+    for number in range(5):
+        (folder / f"p/{number}.jsonl").write_bytes(answer(f"m{number}"))
+        os.utime(folder / f"p/{number}.jsonl", (number, number))
+    for limit, told in ((2, ["4", "3"]), (2, ["4", "3"]), (9, list("43210")), (0, list("43210"))):
+        made = scan(home, str(folder), lambda done, of: None, limit)
+        assert [session for _, session, *_ in made.sessions] == told
+        assert (made.files, made.models["claude-opus-4-6"][0]) == (5, 5)
+
+
+def test_any_name_may_be_a_transcripts(home: Home, folder: Path) -> None:
+    names = [
+        b"a b\n.jsonl",
+        b"\n0 1 2 x.jsonl",
+        b"1 2 3 4.jsonl",
+        b"\xff\xfe.jsonl",
+        "é\u2028\r.jsonl".encode(),
+    ]
+    for number, name in enumerate(names):
+        with open(os.fsencode(folder / "p/") + b"/" + name, "wb") as file:
+            file.write(answer(f"m{number}", number + 1))
+    first = outputs(scanned(home, folder))
+    assert {os.fsencode(name): wrote for name, wrote in first.items()} == {
+        b"p/" + name: number + 1 for number, name in enumerate(names)
     }
+    again = scanned(home, folder)
+    assert (again.read, outputs(again)) == (0, first)
+    (folder / "p/new.jsonl").write_bytes(answer("new"))
+    assert scanned(home, folder).read == len(answer("new"))
 
 
 @pytest.mark.parametrize(
@@ -74,16 +114,18 @@ def test_of_copies_in_several_files_one_counts(
 ) -> None:
     (folder / "p/a.jsonl").write_bytes(first)
     (folder / "p/b.jsonl").write_bytes(second)
-    assert list(outputs(scanned(home, folder)).values()) == counted
+    made = outputs(scanned(home, folder))
+    assert [made.get("p/a.jsonl", 0), made.get("p/b.jsonl", 0)] == counted
 
 
 def test_months_of_work_add_up_to_what_parsing_every_line_says(home: Home, tmp_path: Path) -> None:
     projects(tmp_path / "made", 3_000_000, 40_000)
     made = scanned(home, tmp_path / "made/projects")
-    counts = [sums for one in made.transcripts for sums in one.used.values()]
-    assert tuple(map(sum, zip(*counts, strict=True)))[1:] == by_the_rule(tmp_path / "made")
-    held = sum(len(one.responses) for one in made.transcripts)
-    assert held > sum(sums[0] for sums in counts) > 200  # some are copies
+    for counts in (made.models.values(), [sums for *_, files in made.sessions for sums in files.values()]):
+        assert tuple(map(sum, zip(*counts, strict=True)))[1:] == by_the_rule(tmp_path / "made")
+    parts = scans.everything(home, str(tmp_path / "made/projects")).values()
+    held = sum(len(responses) for _, _, responses in parts)
+    assert held > sum(sums[0] for sums in made.models.values()) > 200  # some are copies
 
 
 def test_nothing_is_read_while_nothing_changes(
@@ -127,7 +169,7 @@ def test_what_was_rewritten_is_read_from_its_beginning(home: Home, folder: Path,
 def test_a_copy_counts_once_its_original_is_gone(home: Home, folder: Path) -> None:
     (folder / "p/a.jsonl").write_bytes(answer("m1"))
     (folder / "p/b.jsonl").write_bytes(answer("m1"))
-    assert outputs(scanned(home, folder)) == {"p/a.jsonl": 5, "p/b.jsonl": 0}
+    assert outputs(scanned(home, folder)) == {"p/a.jsonl": 5}
     (folder / "p/a.jsonl").unlink()
     made = scanned(home, folder)
     assert (made.read, outputs(made)) == (0, {"p/b.jsonl": 5})
@@ -166,45 +208,59 @@ def test_whatever_happens_to_the_files_the_answer_is_that_of_a_fresh_scan(
         if path.exists():
             os.utime(path, ns=(step, step))  # a clock that ticks
         made, fresh = scanned(home, folder), scanned(Home(f"{home.root}-{step}"), folder)
-        assert {one.name: one.used for one in made.transcripts} == {
-            one.name: one.used for one in fresh.transcripts
-        }
+        assert (made.files, made.bytes, made.models) == (fresh.files, fresh.bytes, fresh.models)
+        assert made.sessions == fresh.sessions
 
 
 def test_a_damaged_cache_is_made_anew(home: Home, folder: Path) -> None:
     (folder / "p/a.jsonl").write_bytes(answer("m1") + answer("m2"))
     (folder / "p/b.jsonl").write_bytes(answer("m3"))
     good = outputs(scanned(home, folder))
-    (cache,) = Path(home.scans).glob("*.jsonl")
-    whole = cache.read_bytes()
-    head = whole.index(b"\n")
     chance = random.Random(1)
-    for at in [0, 5, 12, head - 1, head, head + 1, *(chance.randrange(len(whole)) for _ in range(60))]:
-        flipped = whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :]
-        for data in (whole[:at], flipped):
-            cache.write_bytes(data)
-            assert outputs(scanned(home, folder)) == good
-            with (folder / "p/b.jsonl").open("ab") as file:  # now all of the cache is needed
-                file.write(answer("m3"))
-            assert outputs(scanned(home, folder)) == good
-    assert cache.read_bytes() != whole
-    assert scanned(home, folder).read == 0
+    for cache in sorted(Path(home.scans).glob("*.*")):
+        whole = cache.read_bytes()
+        head = whole.index(b"\n")
+        for at in [0, 5, 12, head - 1, head, head + 1, *(chance.randrange(len(whole)) for _ in range(60))]:
+            flipped = whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1 :]
+            for data in (whole[:at], flipped):
+                cache.write_bytes(data)
+                assert outputs(scanned(home, folder)) == good
+                with (folder / "p/b.jsonl").open("ab") as file:  # now all that was kept is needed
+                    file.write(answer("m3"))
+                cache.write_bytes(data)
+                assert outputs(scanned(home, folder)) == good
+        assert cache.read_bytes() != whole
+        assert scanned(home, folder).read == 0
 
 
 def test_a_cache_of_another_version_is_made_anew(home: Home, folder: Path) -> None:
     (folder / "p/a.jsonl").write_bytes(answer("m1"))
     scanned(home, folder)
-    (cache,) = Path(home.scans).glob("*.jsonl")
-    cache.write_bytes(cache.read_bytes().replace(b'{"v":1,', b'{"v":2,', 1))
+    caches = sorted(Path(home.scans).glob("*.*"))
+    assert len(caches) == 2
+    for cache in caches:
+        cache.write_bytes(cache.read_bytes().replace(b'{"v":2,', b'{"v":3,', 1))
     assert scanned(home, folder).read > 0
-    assert cache.read_bytes().startswith(b'{"v":1,')
+    assert all(cache.read_bytes().startswith(b'{"v":2,') for cache in caches)
+
+
+def test_files_listed_in_another_order_are_not_read_again(
+    home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (folder / f"p/{name}.jsonl").write_bytes(answer("all") + answer(name))
+    first = scanned(home, folder)
+    really = tally._walk
+    monkeypatch.setattr(tally, "_walk", lambda *given: really(*given)[::-1])
+    again = scanned(home, folder)
+    assert (again.read, again.sessions, again.models) == (0, first.sessions, first.models)
 
 
 def test_every_folder_has_its_own_cache(home: Home, folder: Path) -> None:
     (folder / "p/a.jsonl").write_bytes(answer("m1"))
     (folder / "q").mkdir()
     (folder / "q/b.jsonl").write_bytes(answer("m1", 9))
-    assert outputs(scanned(home, folder)) == {"p/a.jsonl": 0, "q/b.jsonl": 9}
+    assert outputs(scanned(home, folder)) == {"q/b.jsonl": 9}
     assert outputs(scanned(home, folder / "p")) == {"a.jsonl": 5}
     assert (scanned(home, folder).read, scanned(home, folder / "p").read) == (0, 0)
 
@@ -231,7 +287,7 @@ def test_a_file_that_cannot_be_read_is_named_and_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(responses, "read_on", refused)
         made = scanned(home, folder)
-    assert outputs(made) == {"p/a.jsonl": 5, "p/b.jsonl": 0}
+    assert outputs(made) == {"p/a.jsonl": 5}
     assert "nonexistent" in made.problems[0]
     again = scanned(home, folder)
     assert (outputs(again), again.problems) == ({"p/a.jsonl": 5, "p/b.jsonl": 7}, [])
@@ -271,7 +327,7 @@ sys.path.insert(0, {SOURCES!r})
 from holdfast.disk.home import Home
 from holdfast.ops.tally import scan
 made = scan(Home({home.root!r}), {str(folder)!r}, lambda done, of: None)
-assert made.transcripts[0].used
+assert made.read == 0 and made.sessions
 print(*sys.modules)
 """
     loaded = subprocess.run(

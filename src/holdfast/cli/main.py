@@ -105,7 +105,7 @@ def _opened(config: tuple[str, ...]) -> Holdfast:
 
 def plain(value: object) -> Any:
     """A value as JSON can carry it."""
-    fields = getattr(value, "__dataclass_fields__", None) or getattr(value, "_fields", None)
+    fields = getattr(value, "__dataclass_fields__", None) or getattr(value, "__slots__", None)
     if fields:
         return {name: plain(getattr(value, name)) for name in fields}
     if isinstance(value, list | tuple):

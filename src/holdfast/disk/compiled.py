@@ -9,7 +9,6 @@ import posix
 
 from holdfast.core.config import fits
 from holdfast.core.jsontext import UNREADABLE, load
-from holdfast.core.seen import checksum
 from holdfast.disk import files
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
@@ -69,6 +68,8 @@ def _known(home: Home) -> Compiled:
 
 def read(home: Home) -> Compiled:
     """To the byte what was written; anything else is Damaged."""
+    from holdfast.core.seen import checksum  # most have no config.yaml
+
     data = files.read(home.compiled, _LARGEST)
     total, _, rest = data.removeprefix(HEAD).partition(b",")
     try:

@@ -3,47 +3,66 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from holdfast.app import Holdfast
 from holdfast.clock import rfc3339
 from holdfast.errors import NotFound
 from holdfast.ops.progress import Bar
-from holdfast.ops.tally import Transcript, scan
+from holdfast.ops.tally import Scan, scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
-class Tokens(NamedTuple):
+class Tokens:
     """What responses read and wrote, as the API counted it."""
 
-    responses: int = 0
-    input: int = 0
-    cache_read: int = 0
-    cache_creation: int = 0
-    output: int = 0
+    __slots__ = ("responses", "input", "cache_read", "cache_creation", "output")  # noqa: RUF023  as they are told
+
+    def __init__(self, counted: Iterable[list[int]]) -> None:
+        self.responses = self.input = self.cache_read = self.cache_creation = self.output = 0
+        for responses, given, read, made, output in counted:
+            self.responses += responses
+            self.input += given
+            self.cache_read += read
+            self.cache_creation += made
+            self.output += output
 
 
-class Spent(NamedTuple):
+class Spent:
     """Of one session, with its subagents' files."""
 
-    session: str
-    project: str
-    last: str
-    tokens: Tokens
-    models: list[str]
-    files: dict[str, Tokens]
+    __slots__ = ("session", "project", "last", "tokens", "models", "files")  # noqa: RUF023
+
+    def __init__(
+        self, project: str, session: str, changed: int, models: list[str], files: dict[str, list[int]]
+    ) -> None:
+        self.session = session
+        self.project = project
+        self.last = rfc3339(changed // 1_000_000)
+        self.tokens = Tokens(files.values())
+        self.models = models
+        self.files = {name: Tokens([counted]) for name, counted in files.items()}
 
 
-class Spending(NamedTuple):
+class Spending:
     """Of all sessions below a folder; `read` are the bytes that were new."""
 
-    folder: str
-    files: int
-    bytes: int
-    read: int
-    tokens: Tokens
-    models: dict[str, Tokens]
-    sessions: list[Spent]
-    problems: list[str]
+    __slots__ = (
+        *("folder", "files", "bytes", "read"),
+        *("tokens", "models", "sessions", "problems"),
+    )
+
+    def __init__(self, folder: str, made: Scan) -> None:
+        self.folder = folder
+        self.files = made.files
+        self.bytes = made.bytes
+        self.read = made.read
+        self.tokens = Tokens(made.models.values())
+        self.models = {model: Tokens([counted]) for model, counted in made.models.items()}
+        self.sessions = [Spent(*row) for row in made.sessions]
+        self.problems = made.problems
 
 
 def spending(app: Holdfast, folder: str | None, limit: int) -> Spending:
@@ -52,48 +71,4 @@ def spending(app: Holdfast, folder: str | None, limit: int) -> Spending:
     if not os.path.isdir(root):
         raise NotFound(f"{root} is not a folder; name the one that holds the transcripts")
     with Bar("reading transcripts") as bar:
-        made = scan(app.home, root, bar.show)
-    sessions: dict[tuple[str, str], list[Transcript]] = {}
-    for transcript in made.transcripts:
-        if transcript.used:
-            sessions.setdefault(_session_of(transcript.name), []).append(transcript)
-    found = sorted(sessions.items(), key=lambda item: -max(one.changed for one in item[1]))
-    models = {model for transcript in made.transcripts for model in transcript.used}
-    return Spending(
-        folder=root,
-        files=len(made.transcripts),
-        bytes=sum(transcript.size for transcript in made.transcripts),
-        read=made.read,
-        tokens=_tokens(made.transcripts),
-        models={model: _tokens(made.transcripts, model) for model in sorted(models)},
-        sessions=[_spent(*place, transcripts) for place, transcripts in found[: limit or None]],
-        problems=made.problems,
-    )
-
-
-def _session_of(name: str) -> tuple[str, str]:
-    """(project, session) of a transcript, from where it stands below the projects."""
-    *folders, file = name.split("/")
-    session = file.removesuffix(".jsonl")
-    if "subagents" in folders[1:]:
-        folders = folders[: folders.index("subagents", 1)]
-        session = folders.pop()
-    return "/".join(folders), session
-
-
-def _spent(project: str, session: str, transcripts: list[Transcript]) -> Spent:
-    return Spent(
-        session=session,
-        project=project,
-        last=rfc3339(max(one.changed for one in transcripts) // 1_000_000),
-        tokens=_tokens(transcripts),
-        models=list(dict.fromkeys(model for one in transcripts for model in one.used)),
-        files={one.name: _tokens([one]) for one in transcripts},
-    )
-
-
-def _tokens(transcripts: list[Transcript], model: str | None = None) -> Tokens:
-    used = [
-        sums for one in transcripts for name, sums in one.used.items() if model is None or name == model
-    ]
-    return Tokens(*map(sum, zip(*used, strict=True)))
+        return Spending(root, scan(app.home, root, bar.show, limit))

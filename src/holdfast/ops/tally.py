@@ -17,7 +17,7 @@ from holdfast.disk.home import Home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from holdfast.ops.responses import Part
 
@@ -32,11 +32,11 @@ class Transcript:
 
     __slots__ = ("changed", "identity", "inode", "name", "offset", "responses", "size", "used")
 
-    def __init__(self, name: str, size: int, changed: int, inode: int) -> None:
-        self.name = name  # below the folder
-        self.size = size
-        self.changed = changed  # in nanoseconds
-        self.inode = inode
+    def __init__(self, listed: str) -> None:
+        size, changed, inode, self.name = listed.split(" ", 3)  # its name: below the folder
+        self.size = int(size)
+        self.changed = int(changed)  # in nanoseconds
+        self.inode = int(inode)
         #: How far it was read, and how that part is known again.
         self.offset = 0
         self.identity: list[int] = []
@@ -45,41 +45,45 @@ class Transcript:
         self.used: dict[str, list[int]] = {}
 
     @property
-    def row(self) -> list:
-        part = [self.offset, self.identity, self.responses]
-        return [self.name, self.size, self.changed, self.inode, self.used, part]
+    def listed(self) -> str:
+        return f"{self.size} {self.changed} {self.inode} {self.name}"
 
 
 class Scan:
-    __slots__ = ("problems", "read", "transcripts")
+    """The first value of an answer is about all of it, then comes one for each session, the newest first:
+    [project, session, time of the last change, models, file -> what counts in it]."""
 
-    def __init__(self) -> None:
-        self.transcripts: list[Transcript] = []  # by path
-        self.read = 0  # bytes
-        self.problems: list[str] = []
+    __slots__ = ("bytes", "files", "models", "problems", "read", "sessions")
+
+    def __init__(self, answer: list, read: int, problems: list[str]) -> None:
+        (self.files, self.bytes, self.models), *self.sessions = answer
+        self.read = read  # bytes
+        self.problems = problems
 
 
-def scan(home: Home, folder: str, told: Callable[[int, int], None]) -> Scan:
-    """`told` hears how many of how many bytes have been read."""
-    made = Scan()
-    found = _walk(folder, made.problems)
-    made.transcripts = [Transcript(*state) for state in found]
-    known = scans.answers(home, folder)
-    if [tuple(row[:4]) for row in known] == found:
-        for transcript, row in zip(made.transcripts, known, strict=True):
-            transcript.used = row[4]
-        return made
-    _read(made, folder, _recall(made.transcripts, scans.everything(home, folder)), told)
-    _settle(made.transcripts)
+def scan(home: Home, folder: str, told: Callable[[int, int], None], limit: int = 0) -> Scan:
+    """With so many sessions, or with all. `told` hears how many of how many bytes have been read."""
+    problems: list[str] = []
+    listed = _walk(folder, problems)
+    most = 1 + limit if limit else len(listed) + 1
+    known = scans.answer(home, folder, listed, most)
+    if known:
+        return Scan(known, 0, problems)
+    transcripts = [Transcript(one) for one in listed]
+    changed = _recall(transcripts, scans.everything(home, folder))
+    read = _read(changed, folder, problems, told)
+    answer = _answer(sorted(transcripts, key=lambda one: one.name))
     try:
-        scans.keep(home, folder, [one.row for one in made.transcripts])
+        parts = [[one.offset, one.identity, one.responses] for one in transcripts]
+        scans.keep(home, folder, [one.listed for one in transcripts], answer, parts)
     except OSError as problem:
-        made.problems.append(f"what was read could not be kept in {home.scans}: {problem.strerror}")
-    return made
+        problems.append(f"what was read could not be kept in {home.scans}: {problem.strerror}")
+    return Scan(answer[:most], read, problems)
 
 
-def _walk(folder: str, problems: list[str]) -> list[tuple[str, int, int, int]]:
-    """(name, size, time of the last change, inode) of each. Links are not followed: they lead elsewhere."""
+def _walk(folder: str, problems: list[str]) -> list[str]:
+    """`<size> <time of the last change> <inode> <name>` of each, in the order of the system, which is the
+    same while nothing changes. Links are not followed: they lead elsewhere."""
     found = []
     inside = [""]
     while inside:
@@ -97,39 +101,44 @@ def _walk(folder: str, problems: list[str]) -> list[tuple[str, int, int, int]]:
                     state = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:  # since it was listed
                     continue
-                found.append((below + entry.name, state.st_size, state.st_mtime_ns, state.st_ino))
-    return sorted(found)
+                found.append(f"{state.st_size} {state.st_mtime_ns} {state.st_ino} {below}{entry.name}")
+    return found
 
 
-def _recall(transcripts: list[Transcript], known: list[list]) -> list[Transcript]:
+def _recall(transcripts: list[Transcript], known: dict[str, list]) -> list[Transcript]:
     """Those that have changed. One that has only grown is read on from where it was."""
-    rows = {row[0]: row for row in known}
+    before = {one.name: one for one in map(Transcript, known)}
     changed = []
     for transcript in transcripts:
-        _, size, at, inode, _, part = rows.get(transcript.name, [""] * 6)
-        same = (size, at, inode) == (transcript.size, transcript.changed, transcript.inode)
-        if same or (inode == transcript.inode and size < transcript.size):
-            transcript.offset, transcript.identity, transcript.responses = part
+        old = before.get(transcript.name)
+        same = old is not None and old.listed == transcript.listed
+        if old and (same or (old.inode == transcript.inode and old.size < transcript.size)):
+            transcript.offset, transcript.identity, transcript.responses = known[old.listed]
         if not same:
             changed.append(transcript)
     return changed
 
 
-def _read(made: Scan, folder: str, changed: list[Transcript], told: Callable[[int, int], None]) -> None:
+def _read(
+    changed: list[Transcript], folder: str, problems: list[str], told: Callable[[int, int], None]
+) -> int:
+    """How many bytes it took."""
     changed.sort(key=lambda one: one.offset - one.size)  # so that no process ends long after the others
     of = sum(one.size - one.offset for one in changed)
     jobs = [(f"{folder}/{one.name}", one.size, one.offset, one.identity) for one in changed]
+    read = 0
     for transcript, part in zip(changed, _parts(jobs, of), strict=True):
         if part.problem:
-            made.problems.append(part.problem)
+            problems.append(part.problem)
             transcript.inode = 0  # so that it is looked at again
             continue
         if part.start < transcript.offset:
             transcript.responses = {}
         transcript.responses |= part.responses
         transcript.offset, transcript.identity = part.offset, part.identity
-        made.read += transcript.size - part.start
-        told(made.read, max(made.read, of))
+        read += transcript.size - part.start
+        told(read, max(read, of))
+    return read
 
 
 def _parts(jobs: list[tuple], of: int) -> Iterator[Part]:
@@ -145,6 +154,44 @@ def _parts(jobs: list[tuple], of: int) -> Iterator[Part]:
 
     with ProcessPoolExecutor(processes) as pool:
         yield from pool.map(read_on, *zip(*jobs, strict=True))
+
+
+def _answer(transcripts: list[Transcript]) -> list:
+    """Of transcripts by name. What `Scan` is made of."""
+    _settle(transcripts)
+    models: dict[str, list] = {}
+    sessions: dict[tuple[str, str], list[Transcript]] = {}
+    for one in transcripts:
+        for model, counts in one.used.items():
+            models.setdefault(model, []).append(counts)
+        if one.used:
+            sessions.setdefault(_session_of(one.name), []).append(one)
+    rows: list[list] = [
+        [
+            *place,
+            max(one.changed for one in inside),
+            list(dict.fromkeys(model for one in inside for model in one.used)),
+            {one.name: _sum(one.used.values()) for one in inside},
+        ]
+        for place, inside in sessions.items()
+    ]
+    rows.sort(key=lambda row: row[2], reverse=True)
+    size = sum(one.size for one in transcripts)
+    return [[len(transcripts), size, {model: _sum(models[model]) for model in sorted(models)}], *rows]
+
+
+def _sum(counts: Iterable[list[int]]) -> list[int]:
+    return [sum(numbers) for numbers in zip(*counts, strict=True)]
+
+
+def _session_of(name: str) -> tuple[str, str]:
+    """(project, session) of a transcript, from where it stands below the projects."""
+    *folders, file = name.split("/")
+    session = file.removesuffix(".jsonl")
+    if "subagents" in folders[1:]:
+        folders = folders[: folders.index("subagents", 1)]
+        session = folders.pop()
+    return "/".join(folders), session
 
 
 def _settle(transcripts: list[Transcript]) -> None:
