@@ -255,14 +255,31 @@ def test_a_subagents_own_transcript_can_be_measured(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["context"] == 33_000
 
 
-def test_only_the_operation_asked_for_is_imported() -> None:
+def loaded(words: list[str], **environ: str) -> set[str]:
     code = (
-        "import sys; from holdfast.cli.main import main; main(['status', '--json']);"
-        "print([m for m in sys.modules if m.startswith('holdfast.ops.')], file=sys.stderr)"
+        f"import sys; from holdfast.cli.main import main; main({words});"
+        "print(*sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "holdfast.ops.upkeep" in done.stderr
-    assert "holdfast.ops.context" not in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environ
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["status", "--json"], ["status"]])
+def test_only_the_operation_asked_for_is_imported(words: list[str]) -> None:
+    modules = loaded(words)
+    assert "holdfast.ops.upkeep" in modules
+    assert {"holdfast.ops.context", "holdfast.ops.checkpoints"}.isdisjoint(modules)
+    assert ("rich" in modules) == (words == ["status"])
+
+
+def test_a_scan_with_nothing_new_loads_no_library_that_it_can_do_without(transcript: Path) -> None:
+    """Each of them costs as much as looking at hundreds of files."""
+    words = ["sessions", "--scan", str(transcript.parent), "--json"]
+    run(*words)
+    dear = {"inspect", "dataclasses", "typing", "pathlib", "msgspec", "shutil", "rich", "ruamel"}
+    assert dear.isdisjoint(loaded(words))
 
 
 def test_without_its_extra_the_command_line_says_which_to_install() -> None:

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from holdfast.cli.show import grid, model_of, render, style_of, times
 from holdfast.core.plain import one_line
-from holdfast.ops.health import Health
-from holdfast.ops.picture import done_at, expected
-from holdfast.ops.replay import Folder, Replayed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.ops.health import Health
+    from holdfast.ops.replay import Folder, Replayed
 
 
 @render.register
@@ -35,6 +37,8 @@ def _(value: Health) -> RenderableType:
 
 @render.register
 def _(value: Replayed) -> RenderableType:
+    from holdfast.ops.picture import done_at, expected
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("turn", "used", "fill", "level", "expected", "what holdfast would have done"):
         table.add_column(name, justify="right" if name in ("turn", "used", "fill") else "left")

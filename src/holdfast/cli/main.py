@@ -83,6 +83,10 @@ def _call(operation: Operation, given: dict[str, Any]) -> int:
 
 
 def _shown(value: object) -> None:
+    if type(value).__str__ is not object.__str__ and not isinstance(value, list):
+        if words := str(value):
+            print(words)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
+        return
     try:
         from holdfast.cli.show import show
     except ModuleNotFoundError as problem:

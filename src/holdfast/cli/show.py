@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import singledispatch
 from importlib import import_module
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.core.plain import one_line
-from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
-from holdfast.ops.context import Usage
-from holdfast.ops.fills import Session
-from holdfast.ops.integrity import Check, Pruned, Repaired
-from holdfast.ops.scan import Finding
-from holdfast.ops.summaries import Cleared, Summaries, Summary
-from holdfast.ops.upkeep import Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from holdfast.ops.checkpoints import Difference, Listed, Listing, Marked, Shown, Verdict
+    from holdfast.ops.context import Usage
+    from holdfast.ops.fills import Session
+    from holdfast.ops.integrity import Check, Pruned, Repaired
+    from holdfast.ops.scan import Finding
+    from holdfast.ops.summaries import Cleared, Summaries, Summary
+    from holdfast.ops.upkeep import Status
 
 _BAR = 44
 _STYLES = {
@@ -51,10 +55,6 @@ _ELSEWHERE = {
 
 
 def show(value: object) -> None:
-    if type(value).__str__ is not object.__str__ and not isinstance(value, list):
-        if words := str(value):
-            print(words)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
-        return
     # No markup: a folder may be called [slug]. A pipe has no width: let nothing be cut.
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
@@ -64,9 +64,28 @@ def show(value: object) -> None:
     console.print(render(value))
 
 
-@singledispatch
-def render(value: Any) -> RenderableType:
-    return Text(str(value))
+class Render:
+    """Which function makes text of which value, by the name of the class that it is declared to take: so
+    that no operation is loaded but the one that made the value."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Callable[[Any], RenderableType]] = {}
+
+    def register(self, function: Callable[[Any], RenderableType]) -> Callable[[Any], RenderableType]:
+        kind = function.__annotations__["value"]
+        if kind in self._known:
+            raise TypeError(f"two functions would show a {kind}")
+        self._known[kind] = function
+        return function
+
+    def __call__(self, value: object) -> RenderableType:
+        for kind in type(value).__mro__:
+            if kind.__name__ in self._known:
+                return self._known[kind.__name__](value)
+        return Text(str(value))
+
+
+render = Render()
 
 
 @render.register

@@ -8,7 +8,10 @@ from rich.text import Text
 
 from holdfast.cli.show import ago, many, model_of, render, short
 from holdfast.core.plain import one_line
-from holdfast.ops.spent import Spending, Tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.ops.spent import Spending, Tokens
 
 _COUNTED = {
     "responses": "responses",
