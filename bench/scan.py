@@ -2,7 +2,8 @@
 
 Against ccusage's native binary, on the same files, in turns; on made sessions and, where a corpus is at
 hand, on real ones. Before anything is timed, the totals must be those of ccusage and of a slow reader that
-parses every line with json. Then the same with nothing new, against looking at the files and no more.
+parses every line with json. Then the same with nothing new, against looking at the files and no more: by an
+interpreter that is started like the command, with `-m`.
 """
 
 from __future__ import annotations
@@ -35,41 +36,40 @@ _SCAN = _PATHS + (
     "from holdfast.app import Holdfast; from holdfast.ops.tally import scan; app = Holdfast.open(); "
     "scan(app.home, app.client_dir + '/projects', lambda done, of: None)"
 )
-_WALK = """
-import posix, sys
-inside = [sys.argv[1]]
-while inside:
-    for entry in posix.scandir(inside.pop()):
-        if entry.is_dir(follow_symlinks=False): inside.append(entry.path)
-        elif entry.name.endswith(".jsonl"): entry.stat(follow_symlinks=False)
-"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=float, default=300, help="of made sessions")
-    parser.add_argument("--files", type=int, default=2000, help="small ones, for the scan of nothing new")
+    parser.add_argument(
+        "--files", type=int, nargs="+", default=[100, 2000, 10_000], help="transcripts with nothing new"
+    )
+    parser.add_argument("--unchanged", action="store_true", help="only the scan of nothing new")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder with transcripts/*.jsonl.gz")
     args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as name:
+        folder = Path(name)
+        if not args.unchanged:
+            compared(folder, args)
+        print(again(folder, args.files, args.rounds * 3))
+
+
+def compared(folder: Path, args: argparse.Namespace) -> None:
     try:
         ccusage = ensure(Path(__file__).with_name("ccusage.json"))
     except Unavailable as problem:
         sys.exit(f"nothing to compare with: {problem}")
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as name:
-        folder = Path(name)
-        progress(f"making {args.mb:g} MB")
-        made.projects(folder / "made", int(args.mb * 1e6), 1e6)
-        made.projects(folder / "many", args.files * 20_000, 14_000)
-        compared = {"made": folder / "made"}
-        if (args.corpus / "transcripts").is_dir():
-            compared["real"] = unpacked(args.corpus, folder / "real")
-            print(explained(compared["real"], ccusage), end="\n\n")
-            with_request_ids(compared["real"])
-            compared["real, three times over"] = repeated(compared["real"], folder / "three", 3)
-        for what, where in compared.items():
-            print(timed(what, where, ccusage, args.rounds), end="\n\n")
-        print(again({**compared, "many": folder / "many"}, args.rounds * 3))
+    progress(f"making {args.mb:g} MB")
+    made.projects(folder / "made", int(args.mb * 1e6), 1e6)
+    folders = {"made": folder / "made"}
+    if (args.corpus / "transcripts").is_dir():
+        folders["real"] = unpacked(args.corpus, folder / "real")
+        print(explained(folders["real"], ccusage), end="\n\n")
+        with_request_ids(folders["real"])
+        folders["real, three times over"] = repeated(folders["real"], folder / "three", 3)
+    for what, where in folders.items():
+        print(timed(what, where, ccusage, args.rounds), end="\n\n")
 
 
 class Totals(NamedTuple):
@@ -228,26 +228,36 @@ def timed(what: str, folder: Path, binary: Path, times: int) -> str:
     return table([head, "wall ms", "CPU ms", "MB/s", "× faster, wall", "× faster, CPU"], rows)
 
 
-def again(folders: dict[str, Path], times: int) -> str:
-    """With nothing new: the scan, against the start of an interpreter that looks at the files."""
+def again(folder: Path, sizes: list[int], times: int) -> str:
+    """With nothing new: the command, against an interpreter that looks at the files."""
     rows = []
-    empty = next(iter(folders.values())).parent / "empty"
-    empty.mkdir()
-    for what, folder in folders.items():
-        of_holdfast(folder)
+    for files in sizes:
+        progress(f"making {files} transcripts")
+        many(folder / f"{files}", files)
+        of_holdfast(folder / f"{files}")
+        environ = _environ(folder / f"{files}") | {"PYTHONPATH": str(REPO / "bench")}
         contenders = [
-            Contender("walk", [PYTHON, "-I", "-S", "-c", _WALK, str(folder / "projects")]),
-            Contender("scan", [PYTHON, "-I", "-S", "-c", _SCAN]),
+            Contender("walk", [sys.executable, "-m", "walk", str(folder / f"{files}/projects")]),
             Contender("command", _command()),
-            Contender("command, of an empty folder", [*_command(), str(empty)]),
+            Contender("command, without --json", _command()[:-1]),
         ]
-        costs = {name: median(cost) for name, cost in rounds(contenders, times, _environ(folder)).items()}
-        files = len(_files(folder))
+        costs = {name: median(cost) for name, cost in rounds(contenders, times, environ).items()}
         walk = costs["walk"]
         for name, cost in costs.items():
             ratios = [f"{cost.wall_s / walk.wall_s:.2f}", f"{cost.cpu_s / walk.cpu_s:.2f}"]
-            rows.append([f"{files} files, {what}: {name}", *_ms(cost), *ratios])
+            rows.append([f"{files:,} transcripts: {name}", *_ms(cost), *ratios])
     return table(["nothing new", "wall ms", "CPU ms", "× walk, wall", "× walk, CPU"], rows)
+
+
+def many(folder: Path, files: int) -> None:
+    """Small ones, as heavy users of subagents have them: nine to a session."""
+    for number in range(files):
+        session, agent = divmod(number, 10)
+        path = folder / f"projects/-work-{session % 12}/s{session:05d}.jsonl"
+        if agent:
+            path = path.with_suffix("") / f"subagents/agent-{agent}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (made.Agent if agent else made.Coding)(path, f"s{session:05d}-{agent}", number).grow_to(4_000)
 
 
 def _files(folder: Path) -> list[Path]:
