@@ -71,8 +71,17 @@ def test_a_scan_counts_tokens_by_session_and_model(transcript: Path) -> None:
     (transcript.parent / "empty.jsonl").write_bytes(b"")
     shown = run("sessions", "--scan", str(transcript.parent))
     assert (shown.returncode, shown.stderr) == (0, "")
-    for words in ("s1", "128,980", "470", "opus-4-6, haiku-4-5", "all, in 3 files"):
-        assert words in shown.stdout
+    folder, *lines = shown.stdout.splitlines()
+    assert folder == str(transcript.parent)
+    assert [line.split() for line in lines] == [
+        "session responses input cache read cache written output models last".split(),
+        "s1 2 20 128,980 0 470 opus-4-6, haiku-4-5 now".split(),
+        [],
+        "1 10 8,990 0 70 haiku-4-5".split(),
+        "1 10 119,990 0 400 opus-4-6".split(),
+        "all, in 3 files 2 20 128,980 0 470".split(),
+    ]
+    assert len({line.index(" 470") for line in lines if " 470" in line}) == 1
     done = run("sessions", "--scan", str(transcript.parent), "--json")
     said = json.loads(done.stdout)
     opus = {"responses": 1, "input": 10, "cache_read": 119_990, "cache_creation": 0, "output": 400}
@@ -276,10 +285,10 @@ def test_only_the_operation_asked_for_is_imported(words: list[str]) -> None:
 
 def test_a_scan_with_nothing_new_loads_no_library_that_it_can_do_without(transcript: Path) -> None:
     """Each of them costs as much as looking at hundreds of files."""
-    words = ["sessions", "--scan", str(transcript.parent), "--json"]
+    words = ["sessions", "--scan", str(transcript.parent)]
     run(*words)
     dear = {"inspect", "dataclasses", "typing", "pathlib", "msgspec", "shutil", "rich", "ruamel"}
-    assert dear.isdisjoint(loaded(words))
+    assert dear.isdisjoint(loaded(words) | loaded([*words, "--json"]))
 
 
 def test_without_its_extra_the_command_line_says_which_to_install() -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 import pytest
 
 from holdfast.cli import show
+from holdfast.ops import spent
 from holdfast.ops.registry import everything
 
 
@@ -16,11 +17,10 @@ def test_every_value_has_a_text(operation) -> None:
     for module in show._ELSEWHERE.values():
         import_module(module)
     function = operation.load()
-    kinds = re.findall(r"[\w.]+", function.__annotations__["return"].partition("[")[0])
-    kinds += re.findall(r"(?<=\| )\w+", function.__annotations__["return"])
+    kinds = re.findall(r"\w+", re.sub(r"\[.*?\]", "", function.__annotations__["return"]))
     assert kinds
     for kind in kinds:
-        made = function.__globals__.get(kind, str if kind == "str" else object)
+        made = {**vars(spent), "str": str, **function.__globals__}.get(kind, object)
         assert kind in show.render._known or made.__str__ is not object.__str__, kind
 
 

@@ -8,8 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.show import grid, model_of, render, style_of, times
+from holdfast.cli.show import grid, render, style_of
 from holdfast.core.plain import one_line
+from holdfast.ops.words import many, model_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def _(value: Replayed) -> RenderableType:
 def _replayed(value: Replayed) -> str:
     saved, told = sum(value.checkpoints.values()), sum(value.told.values())
     return (
-        f"{value.turns:,} turns of {model_of(value.model)}, {times(value.compactions, 'compaction')}: "
-        f"{times(saved, 'checkpoint')}, {times(told, 'message')} to the person"
+        f"{value.turns:,} turns of {model_of(value.model)}, {many(value.compactions, 'compaction')}: "
+        f"{many(saved, 'checkpoint')}, {many(told, 'message')} to the person"
     )
 
 
@@ -80,7 +81,7 @@ def _(value: Folder) -> RenderableType:
         table.add_row(name, model_of(row.model), *[f"{count:,}" for count in counts], notice)
     told = ", ".join(f"{name} {times}" for name, times in value.told.items())
     about = (
-        f"{len(value.sessions)} sessions, {value.turns:,} turns, {times(value.compactions, 'compaction')}, "
-        f"{times(value.checkpoints, 'checkpoint')}; told: {told or 'nothing'}"
+        f"{len(value.sessions)} sessions, {value.turns:,} turns, {many(value.compactions, 'compaction')}, "
+        f"{many(value.checkpoints, 'checkpoint')}; told: {told or 'nothing'}"
     )
     return Group(table, Text(""), Text(about))

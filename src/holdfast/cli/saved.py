@@ -6,9 +6,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.show import ago, grid, render
+from holdfast.cli.show import grid, render
 from holdfast.core.plain import excerpt, one_line
-from holdfast.ops.saves import Saved, Saves
+from holdfast.ops.words import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.ops.saves import Saved, Saves
 
 
 @render.register

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from importlib import import_module
 
 from rich.console import Console, Group, RenderableType
@@ -10,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.core.plain import one_line
+from holdfast.ops.words import ago, many, model_of, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ _ELSEWHERE = {
     "holdfast.ops.health": "holdfast.cli.guarded",
     "holdfast.ops.replay": "holdfast.cli.guarded",
     "holdfast.ops.saves": "holdfast.cli.saved",
-    "holdfast.ops.spent": "holdfast.cli.spent",
 }
 
 
@@ -215,10 +214,6 @@ def _(value: Pruned) -> RenderableType:
     return Group(*[Text(f"removed {path}") for path in value.removed])
 
 
-def many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _findings(findings: list[Finding]) -> Table:
     table = Table.grid(padding=(0, 2))
     for finding in findings:
@@ -350,11 +345,7 @@ def _so_far(value: Usage) -> str:
         (value.tool_calls, "tool call"),
         (value.compactions, "compaction"),
     )
-    return ", ".join(times(n, what) for n, what in counted)
-
-
-def times(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return ", ".join(many(n, what) for n, what in counted)
 
 
 @render.register
@@ -377,21 +368,3 @@ def _(value: Status) -> RenderableType:
 
 def style_of(level: str) -> str:
     return _STYLES.get(level, "green")
-
-
-def short(session: str) -> str:
-    return session if len(session) <= 36 else session[:33] + "…"
-
-
-def model_of(model: str) -> str:
-    return one_line(model.removeprefix("claude-"))
-
-
-def ago(at: str) -> str:
-    if not at:
-        return ""
-    seconds = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds / size)} {unit} ago"
-    return "now" if seconds >= 0 else at

@@ -6,19 +6,29 @@ import os
 
 from holdfast.app import Holdfast
 from holdfast.clock import rfc3339
+from holdfast.core.plain import one_line
 from holdfast.errors import NotFound
 from holdfast.ops.progress import Bar
 from holdfast.ops.tally import Scan, scan
+from holdfast.ops.words import ago, many, model_of, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_COUNTED = {
+    "responses": "responses",
+    "input": "input",
+    "cache_read": "cache read",
+    "cache_creation": "cache written",
+    "output": "output",
+}
+
 
 class Tokens:
     """What responses read and wrote, as the API counted it."""
 
-    __slots__ = ("responses", "input", "cache_read", "cache_creation", "output")  # noqa: RUF023  as they are told
+    __slots__ = tuple(_COUNTED)
 
     def __init__(self, counted: Iterable[list[int]]) -> None:
         self.responses = self.input = self.cache_read = self.cache_creation = self.output = 0
@@ -63,6 +73,30 @@ class Spending:
         self.models = {model: Tokens([counted]) for model, counted in made.models.items()}
         self.sessions = [Spent(*row) for row in made.sessions]
         self.problems = made.problems
+
+    def __str__(self) -> str:
+        """A table, without the library that could draw it: to load that takes longer than most scans."""
+        rows = [["session", *_COUNTED.values(), "models", "last"]]
+        for one in self.sessions:
+            models = one_line(", ".join(map(model_of, one.models)))
+            rows.append([short(one_line(one.session)), *_figures(one.tokens), models, ago(one.last)])
+        if len(self.models) > 1:
+            rows.append([""] * len(rows[0]))
+            rows += [["", *_figures(tokens), model_of(model), ""] for model, tokens in self.models.items()]
+        rows.append([f"all, in {many(self.files, 'file')}", *_figures(self.tokens), "", ""])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(_padded, row, widths, range(len(row)))).rstrip() for row in rows]
+        return "\n".join(
+            [one_line(self.folder), *lines, *(f"! {one_line(what)}" for what in self.problems)]
+        )
+
+
+def _figures(tokens: Tokens) -> list[str]:
+    return [f"{getattr(tokens, name):,}" for name in _COUNTED]
+
+
+def _padded(cell: str, width: int, place: int) -> str:
+    return cell.rjust(width) if 1 <= place <= len(_COUNTED) else cell.ljust(width)
 
 
 def spending(app: Holdfast, folder: str | None, limit: int) -> Spending:
