@@ -291,11 +291,24 @@ def test_a_scan_with_nothing_new_loads_no_library_that_it_can_do_without(transcr
     assert dear.isdisjoint(loaded(words) | loaded([*words, "--json"]))
 
 
-def test_without_its_extra_the_command_line_says_which_to_install() -> None:
-    code = "import sys; sys.modules['rich'] = None; from holdfast.cli.main import main; sys.exit(main({}))"
-    for words, returned in ((["status"], 6), (["status", "--json"], 0), (["--help"], 0)):
-        done = subprocess.run(
-            [sys.executable, "-c", code.format(words)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == returned
-        assert ("pip install 'holdfast[cli]'" in done.stderr) == (returned == 6)
+@pytest.mark.parametrize(
+    ("missing", "words", "returned"),
+    [
+        ("rich", ["status"], 6),
+        ("rich", ["status", "--json"], 0),
+        ("rich", ["--help"], 0),
+        ("ruamel", ["--help"], 6),
+        ("msgspec", ["replay", "/dev/null"], 6),
+    ],
+)
+def test_without_its_extra_the_command_line_says_which_to_install(
+    missing: str, words: list[str], returned: int
+) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; from holdfast.cli.main import main; "
+        f"sys.exit(main({words}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == returned
+    assert ("pip install 'holdfast[cli]'" in done.stderr) == (returned == 6)
+    assert "Traceback" not in done.stderr

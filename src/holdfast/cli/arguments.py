@@ -10,7 +10,7 @@ from holdfast.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any
 
 REQUIRED = object()
@@ -113,7 +113,7 @@ def _as_flags(words: list[str], taken: list[Parameter], given: Any) -> list[str]
     return flags
 
 
-def unknown(what: str, word: str, known: Iterable[str]) -> BadInput:
+def unknown(what: str, word: str, known: list[str]) -> BadInput:
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, 1)

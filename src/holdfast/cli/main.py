@@ -30,6 +30,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HoldfastError as problem:
         print(f"holdfast: {problem}", file=sys.stderr)
         return problem.exit_code
+    except ModuleNotFoundError as problem:
+        if problem.name is None or problem.name.startswith("holdfast"):
+            raise
+        print(
+            f"holdfast: this needs {problem.name}: pip install 'holdfast[cli]' (hooks work without)",
+            file=sys.stderr,
+        )
+        return MissingExtra.exit_code
     except BrokenPipeError:  # `holdfast sessions | head`
         sys.stderr.close()
         return 0
@@ -63,7 +71,7 @@ def _found(words: list[str]) -> tuple[Operation | None, list[str]]:
             return paths[tuple(words[:place])], words[place:]
         inside = {path[place] for path in paths if path[:place] == tuple(words[:place])}
         if place < len(words) and words[place] not in inside:
-            raise unknown("command", words[place], inside)
+            raise unknown("command", words[place], sorted(inside))
     return None, []
 
 
@@ -87,13 +95,8 @@ def _shown(value: object) -> None:
         if words := str(value):
             print(words)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
         return
-    try:
-        from holdfast.cli.show import show
-    except ModuleNotFoundError as problem:
-        raise MissingExtra(
-            f"text for people needs {problem.name}, of the extra `cli`: pip install 'holdfast[cli]' "
-            "(--json and hooks work without)"
-        ) from None
+    from holdfast.cli.show import show
+
     show(value)
 
 
