@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.config import KEYS, expected, written
+from holdfast.disk import spool
 from holdfast.ops import configtext
 from hooks import run_hook
+from repository import Repository, spooled
 from session import Script, text, use
 
 REPO = Path(__file__).resolve().parent.parent
@@ -219,3 +221,12 @@ def test_the_sessions_page_shows_what_the_commands_really_print(tmp_path: Path) 
         printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
         pattern = ".*".join(re.escape(part) for part in output.rstrip("\n").split("…"))
         assert re.fullmatch(pattern, printed.rstrip("\n")), (words, printed)
+
+
+def test_every_key_of_a_breakpoint_is_described(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "project", tmp_path / "home")
+    repository.commit()
+    page = FORMATS.partition("## A breakpoint, version 1")[2].partition("\n## ")[0]
+    (entry,) = spooled(tmp_path / "home")
+    keys = {*entry, *spool._SHAPES[spool.TESTS]} - {"kind"}
+    assert all(f"`{key}`" in page for key in keys)

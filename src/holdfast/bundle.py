@@ -25,8 +25,8 @@ LATER = (
     "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
     "core/redact core/spoken core/cues core/touched core/units core/quoted core/compose core/facts "
     "core/worth core/checkpoint disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/client "
-    "disk/gathered disk/worktree disk/words disk/probe material core/brief books overflow reconcile "
-    "restoring saving"
+    "disk/gathered disk/worktree disk/words disk/probe disk/spool disk/results material core/brief books "
+    "overflow reconcile restoring saving"
 ).split()
 
 

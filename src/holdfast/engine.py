@@ -8,17 +8,17 @@ import time
 
 from holdfast import watch
 from holdfast.app import READ, Holdfast
-from holdfast.clock import elapsed, rfc3339
+from holdfast.clock import elapsed
 from holdfast.core import guard
-from holdfast.core.decide import ASKED, OWED, due, is_cold_due
+from holdfast.core.decide import ASKED, BROKE, OWED, due, is_cold_due
 from holdfast.core.events import Event
-from holdfast.core.fold import runs_tests
+from holdfast.core.fold import commits, runs_tests
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.core.state import State
-from holdfast.disk import sessions, trail, transcripts
-from holdfast.errors import MISTAKES, BadInput, HoldfastError, is_full
+from holdfast.disk import files, sessions, trail, transcripts
+from holdfast.errors import MISTAKES, BadInput, HoldfastError, Late, is_full
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
 #: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
@@ -30,6 +30,7 @@ _MOST_AT = {
     "PreCompact": (64 << 20, 1.0),
     "SessionEnd": (32 << 20, 0.6),
     ASKED: (64 << 20, 4.0),
+    BROKE: (64 << 20, 4.0),
 }
 #: When the client's task files are looked at: when a state is wanted, not on every tool call.
 _TASKS_AT = ("SessionStart", "PreCompact", "Stop")
@@ -45,9 +46,11 @@ _TEACHES = ("PreCompact", "SessionEnd")
 #: When something may have to be said into the session, and when what a summary lost can be put back.
 _SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
 _ADDS = ("UserPromptSubmit", "PostToolBatch")
+_CALLED = ("PostToolUse", "PostToolUseFailure")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.disk.worktree import Worktree
     from holdfast.material import Material
 
 
@@ -72,6 +75,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
         _take_in(state, event, app)
+        broken = _breakpoints(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
         now = watch.look(state, app, reading)
         once = _Once(state, event, app)
@@ -99,6 +103,10 @@ def handle(event: Event, app: Holdfast) -> Reply:
             watch.remember(state, app)
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
+    if broken:
+        from holdfast import breaks
+
+        breaks.leave(app, broken)
     return Reply(reading, answer, taken)
 
 
@@ -116,8 +124,6 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
     state.overlay(event)
     if event.name in _TASKS_AT and not event.agent:
         _read_tasks(state, app)
-    if event.name == "PostToolUse" and event.data.get("tool_name") == "Bash":
-        _note_green(state, event, app)
 
 
 class _Once:
@@ -245,16 +251,53 @@ def _read_tasks(state: State, app: Holdfast) -> None:
         state.heard.tasks[task] = status
 
 
-def _note_green(state: State, event: Event, app: Holdfast) -> None:
-    """Tests that passed say something about a commit only if nothing else was in the tree. (A run that
-    failed has another event.)"""
-    given = event.data.get("tool_input")
-    if type(given) is dict and runs_tests(text(given, "command")):
-        from holdfast.disk import worktree
+def _breakpoints(state: State, event: Event, app: Holdfast) -> list[str]:
+    """Commits and test runs since: the working trees of which there are some. Usually that is one failed
+    look."""
+    heard = state.heard
+    if event.name == STATUSLINE:
+        return []
+    if not heard.tree or _begins(event):
+        _find_tree(state, event)
+    command = _ran(event)
+    tree = _tree(event.cwd) if command else None
+    if not tree and event.name != BROKE and not files.is_there(f"{app.home.spool}/{heard.tree}"):
+        return []
+    _load_more(app)
+    from holdfast import breaks
 
-        tree = worktree.find(event.cwd)
-        if tree and tree.commit and worktree.is_clean(tree, app.environ):
-            state.heard.green = [tree.commit, rfc3339(event.at)]
+    try:
+        return breaks.take_in(state, event, app, command, tree)
+    except Late:
+        raise
+    except (OSError, HoldfastError, *MISTAKES) as problem:  # what else is to be saved does not wait for it
+        breaks.note(app, problem, state.session)
+        return []
+
+
+def _find_tree(state: State, event: Event) -> None:
+    """The working tree, as the spool names it (by a name that none has, where there is none), and its
+    commit: only what comes after it is news."""
+    from holdfast.disk import spool
+
+    found = _tree(event.cwd if state.agent and event.cwd else state.heard.project)
+    state.heard.tree = spool.key(found.root) if found else "none"
+    state.heard.committed = found.commit if found else ""
+
+
+def _tree(folder: str) -> "Worktree | None":
+    from holdfast.disk import worktree  # not for every tool call
+
+    return worktree.find(folder)
+
+
+def _ran(event: Event) -> str:
+    """The command that the agent has run, if it may have been a breakpoint; else ""."""
+    given = event.data.get("tool_input")
+    if event.name not in _CALLED or event.data.get("tool_name") != "Bash" or type(given) is not dict:
+        return ""
+    command = text(given, "command")
+    return command if commits(command) or runs_tests(command) else ""
 
 
 def _begins(event: Event) -> bool:

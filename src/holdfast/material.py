@@ -12,7 +12,7 @@ from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
 from holdfast.core.worth import Item, weighed
-from holdfast.disk import checkpoints, client, gathered, trail, worktree
+from holdfast.disk import checkpoints, client, gathered, results, spool, trail, worktree
 from holdfast.disk.folder import Folder
 from holdfast.disk.words import Words
 from holdfast.errors import BadInput, is_full
@@ -138,7 +138,9 @@ class Material:
         state, app = self.state, self.app
         words = Words(self.transcript)
         tasks = client.tasks(app.client_dir, state.session) if not state.agent else {}
-        composer = Composer(state, words, self.redactor.text, self.ground.project, tasks)
+        tree = self.ground.tree
+        run = results.of(app.home, spool.key(tree.root)) if tree else {}
+        composer = Composer(state, words, self.redactor.text, self.ground.project, tasks, run)
         try:
             said = what(composer)
         finally:

@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 #: A disk that refuses is not asked again on every tool call.
 _AGAIN_MS = 30_000
 _PATIENT = ("PreCompact", "SessionStart", "SessionEnd", "Stop", "StopFailure", "SubagentStop", decide.ASKED)
-_TRIGGERS = {"SessionEnd": "end", decide.ASKED: "manual"}
 
 
 def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
     """Unless one is owed already: then that one is paid first, and covers this."""
     owed = state.heard.owed
     if owed:
-        owed.update(why=why, trigger=_trigger(event))
+        owed.update(why=why, trigger=decide.trigger(state, event, why))
         return
     ground = Ground(state.heard.project, event.cwd, state.agent)
     newest = checkpoints.head(app.home, ground.lineage)
@@ -48,15 +47,9 @@ def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
         "parent": newest.get("id", ""),
         "at": event.at,
         "why": why,
-        "trigger": _trigger(event),
+        "trigger": decide.trigger(state, event, why),
         "tries": 0,
     }
-
-
-def _trigger(event: Event) -> str:
-    if event.name == "PreCompact" and event.data.get("trigger") == "manual":
-        return "manual"
-    return _TRIGGERS.get(event.name, "auto")
 
 
 def is_time(state: State, event: Event) -> bool:
@@ -138,6 +131,7 @@ def _paid(
     rung = max(rung, decide.saved_rung(state))  # a rung that was left meanwhile is not saved again
     saved.update(reached, at=event.at, rung=rung, cycle=cycle, files=marks)
     state.heard.saved, state.heard.owed, state.heard.active = saved, {}, 0
+    state.heard.broke.pop("why", "")  # the breakpoint, too, is behind it
     sessions.save(app.home, state)
     said = {name: entry[name] for name in ("uid", "id", "trigger", "reason", "kept")}
     trail.note(app.home, "checkpoint.taken", session=state.session, agent=state.agent, **said)

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.core import decide
 from holdfast.core.config import DEFAULTS, STANDARD, Config
-from holdfast.core.decide import due, is_cold_due, is_compaction_due, unsaved, work
+from holdfast.core.decide import due, is_cold_due, is_compaction_due, is_news, is_other, unsaved, work
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.ladder import reached
@@ -231,3 +231,94 @@ def test_a_compaction_is_asked_for(context, source, at, given, is_due):
     reading = Reading(context, 0, 0, source, 200_000, 100_000, "client", "claude-opus-4-6")
     told = Event("Measured", "s1", 0, {"interactive": given.get("interactive", True)})
     assert is_compaction_due(made, told, reading, Config({"compaction.at": at})) is is_due
+
+
+def commit(sha="a" * 40, kind="commit"):
+    return {"kind": kind, "commit": sha}
+
+
+def run(passed=True, count=12):
+    return {"kind": "tests", "passed": passed, "count": count, "commit": "a" * 40}
+
+
+SERIES = commit("c" * 40, "series")
+A, B = f"commit {'a' * 12}", f"commit {'b' * 12}"
+#: state, what was found, milliseconds since the last one of a series, why a checkpoint is due, its trigger.
+BREAKS = [
+    ({"turns": 1}, [], None, "", ""),
+    ({"turns": 1}, [commit()], None, A, "commit"),
+    ({"turns": 5, "saved": (5, 0, 0)}, [commit()], None, "", ""),  # nothing is unsaved
+    ({"turns": 1}, [commit(), commit("b" * 40)], None, B, "commit"),  # one for many
+    ({"turns": 1}, [run()], None, "12 tests passed", "tests"),
+    ({"turns": 1}, [run(count=0)], None, "tests passed", "tests"),
+    ({"turns": 1}, [run(passed=False)], None, "", ""),
+    ({"turns": 1}, [commit(), run(passed=False)], None, A, "commit"),
+    ({"turns": 1}, [commit(""), run()], None, "12 tests passed", "tests"),
+    ({"turns": 1}, [commit("")], None, "commit", "commit"),
+    # A rebase in which hooks come by again and again.
+    ({"turns": 1}, [SERIES], None, f"commit {'c' * 12}", "commit"),
+    ({"turns": 1}, [SERIES], 10 * MINUTE - 1, "", ""),
+    ({"turns": 1}, [SERIES], 10 * MINUTE, f"commit {'c' * 12}", "commit"),
+    ({"turns": 1}, [SERIES], -1, f"commit {'c' * 12}", "commit"),  # the clock was set back
+    ({"turns": 1}, [SERIES, commit()], 1, A, "commit"),
+]
+
+
+@pytest.mark.parametrize(("given", "found", "since", "why", "trigger"), BREAKS)
+def test_at_which_breakpoints_a_checkpoint_is_due(given, found, since, why, trigger):
+    made, at = state(**given), 1_794_852_000_000
+    if since is not None:
+        made.heard.broke = {"series": at - since}
+    made.heard.broke.update(decide.broke(made, found, at))
+    assert made.heard.broke.get("why", "") == why
+    for name in ("PostToolUse", "Stop", "UserPromptSubmit", decide.BROKE):
+        event = Event(name, "s1", at, {})
+        assert due(made, event, 0, STANDARD) == why
+        if why:
+            assert decide.trigger(made, event, why) == trigger
+    assert due(made, Event("Notification", "s1", at, {}), 0, STANDARD) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why", "expected"),
+    [
+        (decide.ASKED, {}, "asked for", "manual"),
+        ("PreCompact", {"trigger": "manual"}, "compaction", "manual"),
+        ("PreCompact", {"trigger": "auto"}, "compaction", "auto"),
+        ("SessionEnd", {}, "session ended", "end"),
+        ("Stop", {}, "5 turns of work", "auto"),
+        ("Stop", {}, A, "commit"),
+    ],
+)
+def test_what_a_checkpoint_says_made_it(name, data, why, expected):
+    made = state(turns=1)
+    made.heard.broke = {"why": A, "trigger": "commit"}
+    assert decide.trigger(made, Event(name, "s1", 0, data), why) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "turns", "passed", "expected"),
+    [
+        ([], 1, True, True),
+        ([], 1, False, True),
+        ([1, 1], 1, True, False),
+        ([1, 1], EVERY, True, False),
+        ([1, 1], EVERY + 1, True, True),
+        ([1, 1], 2, False, True),
+        ([0, 1], 2, True, True),
+        ([0, 1], 2, False, False),
+        ([1, 9], 1, True, True),  # another transcript
+    ],
+)
+def test_which_outcome_is_news_for_a_session(before, turns, passed, expected):
+    made = state(turns=turns)
+    made.heard.tests = before
+    assert is_news(made, passed, STANDARD) is expected
+
+
+def test_which_outcome_is_news_for_an_environment():
+    run = {"passed": True, "commit": "a"}
+    assert is_other({}, run)
+    assert not is_other(run, run)
+    assert is_other({**run, "passed": False}, run)
+    assert is_other({**run, "commit": "b"}, run)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfast.core.fold import runs_tests
+from holdfast.core.fold import commits, runs_tests
 from holdfast.core.jsontext import dump
 from holdfast.core.seen import MOST, fingerprint
 from session import Script, folded, text, use
@@ -273,3 +273,23 @@ def test_where_a_task_was_worked_on_is_kept_until_it_is_open_again():
     script.answer(use("t7", "TaskUpdate", taskId="1", status="in_progress"))
     script.answer(use("t8", "TaskUpdate", taskId="2", status="pending"))
     assert folded(script.lines).worked == {"1": [starts[1], 0], "2": [0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("git commit -m 'mend the weir'", True),
+        ("git add -A && git commit -qF -", True),
+        ("/usr/bin/git -C lib -c user.name=x --no-pager commit", True),
+        ("cd lib;git rebase main", True),
+        ("git cherry-pick a b", True),
+        ("git log --grep commit", False),
+        ("git", False),
+        ("git -C", False),
+        ("echo commit git", False),
+        ("gitk commit", False),
+        ("", False),
+    ],
+)
+def test_a_command_that_may_leave_another_commit(command, expected):
+    assert commits(command) is expected

@@ -12,6 +12,7 @@ from holdfast.ops.words import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.ops.breakpoints import Breakpoints
     from holdfast.ops.saves import Saved, Saves
 
 
@@ -25,6 +26,20 @@ def _(value: Saves) -> RenderableType:
     for row in value:
         task, tags = excerpt(row.task, 100), one_line(", ".join(row.tags))
         table.add_row(row.environment, ago(row.at), row.source, task, tags, one_line(row.project))
+    return table
+
+
+@render.register
+def _(value: Breakpoints) -> RenderableType:
+    if not value:
+        return Text("no breakpoints yet: a commit is one (holdfast install --git), and a test run")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("at", "environment", "what", "branch", "project"):
+        table.add_column(name, no_wrap=name in ("at", "environment"), overflow="fold")
+    for row in value:
+        waiting = f"{row.kind} {row.commit[:8]}, waits to be saved"
+        what = excerpt(row.task, 100) if row.state == "saved" else waiting
+        table.add_row(ago(row.at), row.environment, what, one_line(row.branch), one_line(row.project))
     return table
 
 

@@ -27,7 +27,8 @@ _HEARD, _FILED = " (told to a hook)", " (the client's own task files)"
 
 
 class Composer(Quoted):
-    """`tasks` is what the client's own files say: id -> (status, subject)."""
+    """`tasks` is what the client's own files say: id -> (status, subject); `run` how the tests of the
+    working tree ended last, whoever ran them."""
 
     def __init__(
         self,
@@ -36,9 +37,11 @@ class Composer(Quoted):
         redact: "Redact",
         project: str,
         tasks: dict[str, tuple[str, str]],
+        run: "dict | None" = None,
     ) -> None:
         super().__init__(state, words, redact, project)
         self.tasks = tasks
+        self.run = run or {}
         self._failed: list[tuple[str, str]] | None = None
 
     def sections(self) -> dict[str, list[str]]:
@@ -183,8 +186,19 @@ class Composer(Quoted):
                 kind = "Test run: " if row[6] else ""
                 shown = self._command(command, 80)
                 items.append(f"{kind}`{shown}` → {ended}{told}{self._where(view, row[1:3])}")
-        green = self.state.heard.green
-        if green:
+        return items + self._last_run()
+
+    def _last_run(self) -> list[str]:
+        """How tests ended last, whoever ran them, and which commit is known to be green."""
+        items, last = [], self.run.get("tests", {})
+        if last:
+            count, by = last["count"], excerpt(self.redact(last["command"]), 80)
+            many = f", {count} tests" if last["passed"] else f", {last['failed']} of {count}"
+            ended = ("passed" if last["passed"] else "failed") + (many if count else "")
+            items.append(f"Last test result: {ended} ({f'`{by}`, ' if by else ''}{last['at']})")
+        known = [one for one in (self.state.heard.green, self.run.get("green")) if one]
+        if known:
+            green = max(known, key=lambda one: one[1])
             items.append(f"Last known green commit: {green[0][:12]} (tests passed on it, {green[1]})")
         return items
 

@@ -1,5 +1,6 @@
-"""When a checkpoint is due: `due`, when finished work is looked through for what has gone cold:
-`is_cold_due`, and when a compaction is asked for: `is_compaction_due`. Every rule of it is a line here.
+"""When a checkpoint is due: `due`, and at which breakpoints: `broke`; when finished work is looked through
+for what has gone cold: `is_cold_due`, and when a compaction is asked for: `is_compaction_due`. Every rule
+is a line here.
 
 From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
 one looks.
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 #: Asked for by a person, through a command: an event of our own.
 ASKED = "CheckpointAsked"
+#: There was a breakpoint, and no hook of the session will come soon: also ours.
+BROKE = "BreakpointReached"
 #: Nobody will come any more who pays what an agent owes: an event of ours, too.
 OWED = "CheckpointOwed"
 _FIRST, _EVERY = "checkpoints.first_turns", "checkpoints.every_turns"
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
 #: Where the client does not wait for us, or a pause is natural.
-_QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit")
+_QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", BROKE)
+#: Milliseconds in which commits of a rebase, or of a row of picks, are one breakpoint.
+_SERIES_MS = 600_000
 
 
 def work(state: State) -> int:
@@ -81,6 +86,9 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
 
 
 def _in_between(state: State, turns: int, rung: int, at_rest: bool, config: "Config") -> str:
+    broken = state.heard.broke.get("why")
+    if broken:
+        return str(broken)
     step = CHECKPOINT if rung == WARNING else rung  # a warning is only said
     if step > saved_rung(state):
         return name_of(step)
@@ -91,6 +99,48 @@ def _in_between(state: State, turns: int, rung: int, at_rest: bool, config: "Con
     if turns >= config[_FIRST if at_rest or not state.heard.saved else _EVERY]:
         return f"{turns} turns of work"
     return ""
+
+
+def trigger(state: State, event: Event, why: str) -> str:
+    """Of a checkpoint that is due: as its frontmatter says it."""
+    if event.name == ASKED or (event.name == "PreCompact" and event.data.get("trigger") == "manual"):
+        return "manual"
+    if event.name == "SessionEnd":
+        return "end"
+    broke = state.heard.broke
+    return str(broke["trigger"]) if broke.get("why") == why else "auto"
+
+
+def broke(state: State, found: list[dict], at: int) -> dict:
+    """Why a checkpoint is due at the breakpoints that were `found`, oldest first: one, however many they
+    are. {}: nothing is unsaved, or none of them counts (tests that failed, more of the same rebase)."""
+    if not unsaved(state):
+        return {}
+    for entry in reversed(found):
+        kind, why = entry["kind"], f"commit {entry['commit'][:12]}".strip()
+        if kind == "tests":
+            if entry["passed"]:
+                count = entry["count"]
+                return {"why": f"{count} tests passed" if count > 1 else "tests passed", "trigger": "tests"}
+        elif kind == "commit":
+            return {"why": why, "trigger": "commit"}
+        elif not 0 <= at - state.heard.broke.get("series", 0) < _SERIES_MS:
+            return {"why": why, "trigger": "commit", "series": at}
+    return {}
+
+
+def is_news(state: State, passed: bool, config: "Config") -> bool:
+    """Whether the outcome of a test run is one for this session: another than before, or after so many
+    turns. An agent may run its tests with every turn."""
+    if not state.heard.tests:
+        return True
+    before, done = state.heard.tests
+    return bool(before) != passed or not 0 <= work(state) - done < config[_EVERY]
+
+
+def is_other(known: dict, run: dict) -> bool:
+    """Whether tests ended otherwise than they are `known` to have last, or on another commit."""
+    return any(known.get(name) != run[name] for name in ("passed", "commit"))
 
 
 def is_cold_due(state: State, event: Event, fill: float, config: "Config") -> bool:

@@ -14,6 +14,7 @@ _RUNNERS = frozenset(
 _BUILDERS = frozenset(
     "npm yarn pnpm bun deno go cargo make mvn gradle gradlew dotnet mix rake just bazel swift run".split()
 )
+_COMMITTING = frozenset("commit rebase merge cherry-pick revert am pull".split())
 _SEPARATORS = str.maketrans(";&|()", "     ")
 _DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
 _ANSWERING = ("answer", "result", "boundary", "micro")
@@ -173,6 +174,22 @@ def runs_tests(command: str) -> bool:
         if name in _RUNNERS or (name in ("test", "tests") and (before in _BUILDERS or folder)):
             return True
         before = name
+    return False
+
+
+def commits(command: str) -> bool:
+    """Whether a shell command may leave another commit: `git commit`, `git -C lib rebase` …"""
+    words = command[:4096].translate(_SEPARATORS).split()
+    for at, word in enumerate(words):
+        if word.rpartition("/")[2] == "git":
+            rest = iter(words[at + 1 : at + 12])
+            for given in rest:
+                if given in _COMMITTING:
+                    return True
+                if not given.startswith("-"):
+                    break
+                if given in ("-C", "-c"):
+                    next(rest, "")
     return False
 
 

@@ -21,7 +21,7 @@ _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed"
+    "guard burst habit pressed tree broke tests committed"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -45,6 +45,8 @@ class Heard:
     active = 0  # milliseconds of work since the last checkpoint
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
+    tree = ""  # under which name breakpoints of its working tree are spooled
+    committed = ""  # its commit when the session began, or when it last ran git to make another
     trouble = ""  # what keeps the hooks of this session from doing all they should
 
     def __init__(self) -> None:
@@ -60,6 +62,9 @@ class Heard:
         self.saved: dict = {}  # the last checkpoint, and what had been done by then
         self.injected: list = []  # how often something was said into the session; tokens in all
         self.owed: dict = {}  # a checkpoint that is due and not taken yet
+        # The newest breakpoint taken in (`uid`), and while a checkpoint is due for it `why` and `trigger`.
+        self.broke: dict = {}
+        self.tests: list = []  # whether tests last passed, and the turns by then
         self.green: list = []  # the commit on which tests last passed, and when
         # When finished work was last looked through: turns and rereads by then, and the offset before
         # which every stretch has been dealt with; -1: what a rewind abandoned is still to be removed.

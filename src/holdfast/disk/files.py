@@ -154,7 +154,7 @@ def append_durably(path: str, line: bytes) -> None:
         if posix.write(fd, data) != len(data):
             raise OSError(28, "the disk is full", path)
         posix.fdatasync(fd)
-        if _is_there(path + _RENEWED):  # whoever made it anew was killed before its name was durable
+        if is_there(path + _RENEWED):  # whoever made it anew was killed before its name was durable
             sync_dir(path.rpartition("/")[0])
             _remove(path + _RENEWED)
     finally:
@@ -168,10 +168,10 @@ def renew(path: str, data: bytes) -> None:
     _remove(path + _RENEWED)
 
 
-def _is_there(path: str) -> bool:
+def is_there(path: str) -> bool:
     try:
         posix.stat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return True
 

@@ -73,6 +73,10 @@ class Home:
     def scans(self) -> str:
         return self.root + "/scans"
 
+    @property
+    def spool(self) -> str:
+        return self.root + "/spool"
+
     def session(self, session: str, agent: str = "") -> str:
         """The folder of a session, or of one subagent in it: what happens in one never touches
         the other."""

@@ -2,7 +2,7 @@
 
 A repository may come from anyone. So every read has a bound, only regular files are opened, refs are
 never followed through a symbolic link: whatever lies there, the answer is a Worktree or None. Only
-`is_clean` and `diff_stat` start git. What the files mean is in gitrepository-layout(5).
+`is_clean`, `diff_stat`, `committed` and `asked` start git. The files are those of gitrepository-layout(5).
 """
 
 import posix
@@ -23,6 +23,10 @@ _ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, wi
 #: Seconds git is waited for.
 PATIENCE_S = 0.4
 _MOST_STAT = 4000
+#: Bytes of a commit (its message may be of any length), and of the names of its files.
+_MOST_COMMIT, _MOST_NAMES = 1 << 16, 1 << 22
+#: What git's own folder holds while a rebase, or a row of picks, is under way.
+_MANY = ("rebase-merge", "rebase-apply", "sequencer")
 _HEX = frozenset("0123456789abcdef")
 #: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
 _UNCLEAN = frozenset(
@@ -51,29 +55,73 @@ def find(folder: str) -> "Worktree | None":
         return None
 
 
+def of_hook(environ: dict[str, str], folder: str) -> "tuple[Worktree | None, bool]":
+    """(where a hook of git runs, whether its commit is one of many: of a rebase, or of several that are
+    picked). `folder` is the one it runs in; where git says which repository it is, nothing is searched."""
+    try:
+        here, told = _real("", folder), environ.get("GIT_DIR", "")
+        if not told:
+            tree = _climb(here)
+            git = _git_of(tree.root) if tree else ""
+        else:
+            git, root = _real(here, told), _real(here, environ.get("GIT_WORK_TREE", ""))
+            common = _common(git)
+            tree = Worktree(root or "/", common, *_head(git, common)) if common else None
+        return tree, any(_kind(f"{git}/{name}") for name in _MANY) if tree else False
+    except _UNREADABLE:
+        return None, False
+
+
 def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
     """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
     after tests have run, which took longer, and not waited for beyond a bound."""
-    printed = _git(tree, environ, ["status", "-z", "--untracked-files=normal"], 1, PATIENCE_S)
+    asked = ["-C", tree.root, "-c", "core.fsmonitor=false", "status", "-z", "--untracked-files=normal"]
+    printed = _git(environ, asked, 1, PATIENCE_S)
     return printed == b""
 
 
 def diff_stat(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_S) -> list[str]:
     """`git diff --stat` against the commit, in at most so many lines; [] where git does not say."""
-    asked = ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"]
-    printed = _git(tree, environ, asked, _MOST_STAT, seconds)
+    asked = ["-C", tree.root, "-c", "core.fsmonitor=false"]
+    asked += ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"]
+    printed = _git(environ, asked, _MOST_STAT, seconds)
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
     if len(printed or b"") >= _MOST_STAT:  # the last one was cut
         lines.pop()
     return [line.strip() for line in lines if line.strip()]
 
 
-def _git(
-    tree: Worktree, environ: dict[str, str], asked: list[str], most: int, seconds: float
-) -> bytes | None:
+def committed(common: str, commit: str, environ: dict[str, str], seconds: float) -> tuple[str, int]:
+    """(first line of the message, files changed) of a commit, as its objects have them: by plumbing, which
+    runs nothing that a repository's configuration names. ("", 0) where git does not say."""
+    place = "--git-dir=" + common
+    raw = _git(environ, [place, "cat-file", "commit", commit], _MOST_COMMIT, seconds) or b""
+    head, _, message = raw.partition(b"\n\n")
+    encoding = head.partition(b"\nencoding ")[2].partition(b"\n")[0].decode("ascii", "replace") or "utf-8"
+    line = message.lstrip(b"\n").partition(b"\n")[0]
+    try:
+        subject = line.decode(encoding, "replace")
+    except (LookupError, ValueError):  # no such encoding
+        subject = line.decode("utf-8", "replace")
+    asked = [place, "diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-z", commit, "--"]
+    changed = _git(environ, asked, _MOST_NAMES, seconds) or b""
+    return subject, changed.count(b"\0")
+
+
+def asked(root: str, environ: dict[str, str], seconds: float) -> tuple[str, str]:
+    """(branch, commit), from git itself: for a repository whose refs are in no files of their own."""
+    place = ["-C", root]
+    branch = _git(environ, [*place, "symbolic-ref", "-q", "HEAD"], _MOST_BYTES, seconds) or b""
+    commit = _git(environ, [*place, "rev-parse", "--verify", "-q", "HEAD"], _MOST_BYTES, seconds) or b""
+    name = branch.rstrip(b"\n").decode(_ENCODING, "surrogateescape")
+    return _branch(name), commit.decode("ascii", "replace").strip()
+
+
+def _git(environ: dict[str, str], asked: list[str], most: int, seconds: float) -> bytes | None:
     """What git prints, up to `most` bytes of it; None if it cannot be asked, fails or takes too long."""
-    words = ["git", "--no-optional-locks", "-C", tree.root, "-c", "core.fsmonitor=false", *asked]
+    words = ["git", "--no-optional-locks", *asked]
     environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    environ["GIT_NO_LAZY_FETCH"] = "1"  # nothing is brought from anywhere
     read, write = posix.pipe()
     try:
         quiet = (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0)
@@ -123,14 +171,19 @@ def real(folder: str) -> str:
         return folder
 
 
+def _git_of(folder: str) -> str:
+    """The git directory of a working tree, or ""."""
+    kind = _kind(folder + "/.git")
+    if kind == _FILE:  # of a linked worktree or submodule; if it leads nowhere, git gives up too
+        word, _, path = _read(folder + "/.git").partition(" ")
+        return _real(folder, path) if word == "gitdir:" else ""
+    return _real(folder, ".git") if kind == _FOLDER else ""
+
+
 def _climb(folder: str) -> "Worktree | None":
     for _ in range(_MOST_LEVELS):
         kind = _kind(folder + "/.git")
-        if kind == _FILE:  # of a linked worktree or submodule; if it leads nowhere, git gives up too
-            word, _, path = _read(folder + "/.git").partition(" ")
-            git = _real(folder, path) if word == "gitdir:" else ""
-        else:
-            git = _real(folder, ".git") if kind == _FOLDER else ""
+        git = _git_of(folder)
         common = _common(git)
         if common:
             return Worktree(folder or "/", common, *_head(git, common))

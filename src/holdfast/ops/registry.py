@@ -20,6 +20,7 @@ READS = {
     "checkpoint.show": "holdfast.ops.checkpoints:show",
     "checkpoint.verify": "holdfast.ops.checkpoints:verify",
     "context.usage": "holdfast.ops.contract:usage",
+    "breakpoints": "holdfast.ops.breakpoints:list_all",
     "brief": "holdfast.ops.survival:brief",
     "explain": "holdfast.ops.explain:explain",
     "facts": "holdfast.ops.survival:facts",
@@ -40,6 +41,8 @@ READS = {
 WRITES = {
     "checkpoint.pin": "holdfast.ops.checkpoints:pin",
     "checkpoint.take": "holdfast.ops.checkpoints:take",
+    "hooks.git-commit": "holdfast.ops.breakpoints:commit",
+    "hooks.test-result": "holdfast.ops.breakpoints:result",
     "context.auto-save": "holdfast.ops.contract:auto_save",
     "ss": "holdfast.ops.saves:ss",
 }
@@ -61,6 +64,7 @@ LOCAL = {
     "monitor": "holdfast.ops.monitor:monitor",
     "rs": "holdfast.ops.resume:rs",
     "summaries.clear": "holdfast.ops.summaries:clear",
+    "test-result": "holdfast.ops.breakpoints:junit",
     "uninstall": "holdfast.install.operations:uninstall",
 }
 

@@ -21,6 +21,7 @@ from holdfast.disk import checkpoints, saves
 from holdfast.disk.kept import Kept, look
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.material import Ground
+from holdfast.ops.breakpoints import drain
 from holdfast.ops.saves import Saved, of
 from holdfast.restoring import HANDED, Earlier
 
@@ -59,6 +60,7 @@ def rs(app: Holdfast, environment: str, *, start: bool = False) -> Context:
     start
         Start the client with it, in the folder of the work.
     """
+    drain(app)
     context = _context(app, of(app, environment)[-1])
     if start:
         _start(app, context)

@@ -152,6 +152,9 @@ def ss(
     draft = Draft(
         named(app, environment), saves.MANUAL, task, context, next, tags=tuple(tag), project=folder
     )
+    from holdfast.ops.breakpoints import drain  # which saves as well
+
+    drain(app)
     trouble = bring_up(app, folder)
     return Said(keep(app, [draft])[0], trouble)
 

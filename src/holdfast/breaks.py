@@ -1,0 +1,295 @@
+"""Breakpoints: a commit and a test run are moments at which work is saved. Loaded only when there was one.
+
+What is spooled becomes a save of its environment, once (`settle`), and, where a session of that working
+tree has work that is not saved, the reason for a checkpoint (`take_in`). A hook leaves the saves to a child
+that nobody waits for.
+"""
+
+from _thread import allocate_lock
+
+from holdfast.apart import by_a_child
+from holdfast.app import Holdfast
+from holdfast.clock import at, id_time, now, rfc3339
+from holdfast.core import decide
+from holdfast.core.events import Event
+from holdfast.core.fold import commits, runs_tests
+from holdfast.core.jsontext import text
+from holdfast.core.outcome import outcome
+from holdfast.core.plain import excerpt, one_line
+from holdfast.core.state import State
+from holdfast.disk import checkpoints, results, saves, spool, trail, worktree
+from holdfast.disk.home import is_safe_name
+from holdfast.errors import HoldfastError
+from holdfast.material import Ground, redactor_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.apart import Leave, Tell
+    from holdfast.core.config import Config
+    from holdfast.core.outcome import Outcome
+    from holdfast.core.redact import Redactor
+    from holdfast.disk.worktree import Worktree
+
+ENVIRONMENT = "development"
+_KEYS = {spool.TESTS: "auto_context.hooks.test_result"}
+_COMMITS = "auto_context.hooks.git_commit"
+_SUBJECT, _LOOKED_AT = 80, 1 << 14
+#: Seconds that git has to say what a commit is: nobody waits.
+_PATIENCE_S = 5.0
+_LONGEST_COMMAND = 200
+#: In a process with threads the kernel's lock is everybody's.
+_ALONE = allocate_lock()
+
+
+def is_wanted(config: "Config", kind: str) -> bool:
+    return bool(config["auto_context.enabled"] and config[_KEYS.get(kind, _COMMITS)])
+
+
+def take_in(state: State, event: Event, app: Holdfast, command: str, tree: "Worktree | None") -> list[str]:
+    """What happened since, noted in the state: why a checkpoint is due, and which commit is green.
+    `command` is what the agent has just run in `tree`, if that may have been a breakpoint. The working
+    trees to be settled."""
+    heard = state.heard
+    if tree:
+        _ran(state, event, app, command, tree)
+    places = dict.fromkeys([heard.tree, *([spool.key(tree.root)] if tree else [])])
+    found = [entry for place in places for entry in spool.entries(app.home, place)]
+    found = [entry for entry in found if entry["uid"] > heard.broke.get("uid", "")]
+    due = []
+    reported = event.data.get("breakpoints", []) if event.name == decide.BROKE else []
+    for entry in [*found, *reported]:
+        if not is_wanted(app.config, entry["kind"]):
+            continue
+        if entry["kind"] != spool.TESTS:
+            due.append(entry)
+            continue
+        if entry["passed"] and entry["commit"] and entry["clean"]:
+            heard.green = [entry["commit"], entry["at"]]
+        if decide.is_news(state, entry["passed"], app.config):
+            heard.tests = [int(entry["passed"]), decide.work(state)]
+            due.append(entry)
+    newest = max((entry["uid"] for entry in found), default=heard.broke.get("uid", ""))
+    if found or reported:
+        heard.broke = {**heard.broke, **decide.broke(state, due, event.at), "uid": newest}
+    return [place for place in places if spool.names(app.home, place)]
+
+
+def _ran(state: State, event: Event, app: Holdfast, command: str, tree: "Worktree") -> None:
+    """What the agent ran itself is a breakpoint, too, unless whoever it started has said so already."""
+    said = spool.entries(app.home, spool.key(tree.root))
+    took, heard = _duration(event), state.heard
+    if runs_tests(command):
+        ended = _ended(event, command) if is_wanted(app.config, spool.TESTS) else None
+        began = event.at - took
+        if ended and not any(one["kind"] == spool.TESTS and id_time(one["uid"]) >= began for one in said):
+            run = {"passed": ended.passed, "count": ended.count, "failed": ended.failed}
+            spool_run(app, tree, {**run, "seconds": took / 1000, "command": command})
+    if commits(command) and is_wanted(app.config, spool.COMMIT):
+        known = (*(one["commit"] for one in said), heard.committed, heard.saved.get("commit", ""), "")
+        if tree.commit not in known:
+            spool.put(app.home, spool.COMMIT, spool.about(tree, app.environ))
+        heard.committed = tree.commit
+
+
+def spool_run(app: Holdfast, tree: "Worktree", run: dict) -> None:
+    """A test run that is over, for whoever comes next."""
+    spool.put(app.home, spool.TESTS, _run_in(app, tree, run))
+
+
+def _duration(event: Event) -> int:
+    took = event.data.get("duration_ms")
+    return took if type(took) is int and 0 <= took < 1 << 40 else 0
+
+
+def _ended(event: Event, command: str) -> "Outcome | None":
+    """How a test run of the agent ended; None where that is not known (yet)."""
+    data = event.data
+    given, answer = data.get("tool_input"), data.get("tool_response")
+    if event.name == "PostToolUseFailure":
+        said = text(data, "error")
+        code, _, _ = said.partition("Exit code ")[2].partition("\n")
+        return outcome(command, int(code) if code.isdecimal() and len(code) < 4 else -1, said)
+    if type(given) is dict and given.get("run_in_background"):
+        return None
+    if type(answer) is not dict or answer.get("interrupted") or answer.get("backgroundTaskId"):
+        return None
+    return outcome(command, 0, f"{text(answer, 'stdout')}\n{text(answer, 'stderr')}")
+
+
+def leave(app: Holdfast, trees: list[str]) -> None:
+    """Settle them, in a hook by a child that is not waited for: nobody was told anything yet. What cannot
+    be done waits on, and what was to be said is said."""
+
+    def work(tell: "Tell", go: "Leave") -> None:
+        tell([1])
+        go()
+        settle(app, trees, wait=False)
+
+    try:
+        if app.in_hook:
+            by_a_child(app, work)
+        else:
+            settle(app, trees)
+    except (OSError, HoldfastError) as problem:
+        note(app, problem)
+
+
+def note(app: Holdfast, problem: Exception, session: str = "") -> None:
+    """What could not be done. Of a mistake of ours only its kind: its words may be somebody's."""
+    ours = isinstance(problem, (OSError, HoldfastError))
+    what = f"{type(problem).__name__}: {problem}"[:300] if ours else type(problem).__name__
+    trail.note(app.home, "degraded.breakpoint", what=what, **({"session": session} if session else {}))
+
+
+def settle(app: Holdfast, trees: list[str], wait: bool = True) -> list[dict]:
+    """Saves of what is spooled for these working trees, once each, durable; those that were made.
+    Who does not `wait` leaves it to whoever is at it just now."""
+    lock = spool.lock(app.home)
+    if not wait and not lock.attempt():
+        return []
+    made: list[dict] = []
+    with _ALONE, lock:
+        for tree in trees:
+            found = spool.entries(app.home, tree)
+            made += keep(app, _news(app, tree, found))
+            for entry in found:
+                if entry["kind"] == spool.TESTS and is_wanted(app.config, spool.TESTS):
+                    results.note(app.home, tree, entry)
+            for strange in spool.clear(app.home, tree, [entry["uid"] for entry in found]):
+                what = f"{one_line(strange)[:80]} in the spool is no breakpoint; it was set aside"
+                trail.note(app.home, "degraded.breakpoint", what=what)
+    return made
+
+
+def note_run(app: Holdfast, tree: "Worktree", run: dict) -> None:
+    """A run that was reported, and is saved by whoever was told: how the tests ended last."""
+    said = {**_run_in(app, tree, run), "at": rfc3339(now())}
+    with _ALONE, spool.lock(app.home):
+        results.note(app.home, spool.key(tree.root), said)
+
+
+def _run_in(app: Holdfast, tree: "Worktree", run: dict) -> dict:
+    """Tests that passed say something about a commit only if nothing else was in the tree. Only git can
+    tell, and is asked while that is so."""
+    command = excerpt(redactor_of(app, tree.root).text(run["command"][:_LOOKED_AT]), _LONGEST_COMMAND)
+    clean = run["passed"] and bool(tree.commit) and worktree.is_clean(tree, app.environ)
+    return {**spool.about(tree, app.environ), **run, "command": command, "clean": clean}
+
+
+def _news(app: Holdfast, tree: str, found: list[dict]) -> list[dict]:
+    """Without what nobody wants saved, and tests that ended as they did before on the same commit."""
+    last = results.of(app.home, tree).get("tests", {})
+    news = []
+    for entry in found:
+        if entry["kind"] == spool.TESTS:
+            is_new, last = decide.is_other(last, entry), entry
+        else:
+            is_new = True
+        if is_new and is_wanted(app.config, entry["kind"]):
+            news.append(entry)
+    return news
+
+
+def keep(app: Holdfast, entries: list[dict]) -> list[dict]:
+    """Saves of these, durable; of one that has its save already none. The caller holds the spool's lock."""
+    known: dict[str, list[dict]] = {}
+    made = []
+    for entry in entries:
+        environment = _environment(app, entry)
+        if environment not in known:
+            known[environment] = saves.of(app.home, environment)
+        if not any(_is_same(save, entry) for save in known[environment]):
+            save = _save(app, entry, environment)
+            known[environment].append(save)
+            made.append(save)
+    if made:
+        saves.add(app.home, made)
+    for save in made:
+        said = {name: save[name] for name in ("id", "environment", "source")}
+        trail.note(app.home, "breakpoint.saved", **said)
+    return made
+
+
+def _is_same(save: dict, entry: dict) -> bool:
+    """One commit is one breakpoint, also where git's hook and the session have both told of it."""
+    if save["id"] == entry["uid"]:
+        return True
+    is_commit = entry["kind"] != spool.TESTS and save["source"] == saves.COMMIT
+    return is_commit and bool(entry["commit"]) and save["commit"] == entry["commit"]
+
+
+def _environment(app: Holdfast, entry: dict) -> str:
+    named = str(entry["environment"])
+    if is_safe_name(named):
+        return named
+    what = f"CONTEXTS_ENV cannot be the name of an environment; a breakpoint was saved for {ENVIRONMENT}"
+    trail.note(app.home, "degraded.breakpoint", what=what)
+    return ENVIRONMENT
+
+
+def _save(app: Holdfast, entry: dict, environment: str) -> dict:
+    if not entry["commit"]:  # git keeps its refs in a form that only git reads
+        branch, commit = worktree.asked(entry["root"], app.environ, _PATIENCE_S)
+        entry = {**entry, "branch": branch, "commit": commit}
+    ground = Ground(entry["root"])
+    redactor = redactor_of(app, ground.project)
+    newest = checkpoints.head(app.home, ground.lineage)
+    is_tests = entry["kind"] == spool.TESTS
+    source = saves.TESTS if is_tests else saves.COMMIT
+    said, tags = _of_tests(entry) if is_tests else _of_commit(app, entry, redactor)
+    save = saves.made(
+        at(entry["at"]),
+        environment,
+        source,
+        redactor.text,
+        tags,
+        **said,
+        project=ground.project,
+        lineage=ground.lineage,
+        joined=saves.TOLD,
+        branch=entry["branch"],
+        commit=entry["commit"],
+        checkpoint=newest.get("path", ""),
+        session_id=newest.get("session_id", ""),
+    )
+    save["id"] = entry["uid"]
+    return save
+
+
+def _of_commit(app: Holdfast, entry: dict, redactor: "Redactor") -> tuple[dict[str, str], list[str]]:
+    commit, common = entry["commit"], entry["common"]
+    subject, files = worktree.committed(common, commit, app.environ, _PATIENCE_S)
+    said = commit_said(redactor, subject, entry["branch"], commit, files)
+    tags = commit_tags(entry["branch"], commit)
+    return said, [*tags, "rebase"] if entry["kind"] == spool.SERIES else tags
+
+
+def _of_tests(entry: dict) -> tuple[dict[str, str], list[str]]:
+    return tests_said(entry["passed"], entry["count"], entry["failed"], entry["seconds"], entry["command"])
+
+
+def commit_said(redactor: "Redactor", message: str, branch: str, commit: str, files: int) -> dict[str, str]:
+    """Redacted before it is cut: half a secret looks like none."""
+    subject = one_line(redactor.text(message[:_LOOKED_AT]))
+    return {
+        "task": f"Commit: {subject[:_SUBJECT]}",
+        "context": f"Branch: {one_line(branch) or 'HEAD'}, SHA: {commit[:8]}, Files: {files}",
+    }
+
+
+def commit_tags(branch: str, commit: str) -> list[str]:
+    return ["git-commit", branch or "HEAD", commit[:8]]
+
+
+def tests_said(
+    passed: bool, count: int, failed: int, seconds: float, command: str
+) -> tuple[dict[str, str], list[str]]:
+    """In the words of whoever counts. Where nobody has said how many there were, none are told."""
+    if passed:
+        task = f"Tests passed: {count} tests in {seconds:.1f}s" if count else "Tests passed"
+        tags = ["tests-passed", f"count-{count}"]
+    else:
+        task = f"Tests failed: {failed}/{count} failed" if count else "Tests failed"
+        tags = ["tests-failed", f"failed-{failed}"]
+    context = f"Command: {one_line(command)}" if command else ""
+    return {"task": task, "context": context}, tags if count else tags[:1]

@@ -1,0 +1,66 @@
+"""How a test run ended, as runners say it."""
+
+import pytest
+
+from holdfast.core.outcome import outcome
+
+#: command, status, what it printed, what is known: passed, tests, failed.
+RUNS = [
+    ("pytest -q", 0, "12 passed in 0.31s", (True, 12, 0)),
+    ("pytest -q", 0, "= 12 passed, 2 skipped, 1 warning in 0.31s =", (True, 12, 0)),
+    ("pytest", 1, "FAILED t.py::a\n= 1 failed, 3 passed, 2 errors in 2.00s =", (False, 6, 3)),
+    ("pytest", 1, "", (False, 0, 0)),
+    ("pytest", 0, "", (True, 0, 0)),
+    ("pytest", 5, "no tests ran in 0.01s", None),
+    ("pytest", 4, "ERROR: file not found", None),
+    ("pytest", 127, "pytest: command not found", None),
+    ("pytest", 137, "Killed", None),
+    ("pytest", -1, "", None),
+    ("pytest", -1, "1 failed in 1s", (False, 1, 1)),
+    ("cd lib && pytest", 0, "3 passed", (True, 3, 0)),
+    ("cd lib\npytest 2>&1", 0, "3 passed", (True, 3, 0)),
+    # The status is another's.
+    ("pytest -q | tail -3", 0, "1 failed, 11 passed in 2s", (False, 12, 1)),
+    ("pytest -q 2>&1 | tail -3", 0, "12 passed in 2s", (True, 12, 0)),
+    ("pytest | tail -3", 0, "", None),
+    ("pytest || true", 0, "", None),
+    ("pytest; echo done", 0, "done", None),
+    ("pytest &", 0, "", None),
+    ("pytest && ls | wc", 0, "5", None),
+    # Others.
+    (
+        "npx jest",
+        1,
+        "Tests:       1 failed, 5 passed, 6 total\nSnapshots:   0 total\nTime: 1 s",
+        (False, 6, 1),
+    ),
+    ("npm test", 0, "Test Suites: 2 passed, 2 total\nTests:       8 passed, 8 total", (True, 8, 0)),
+    ("npx vitest run", 0, " Test Files  1 passed (1)\n      Tests  5 passed (5)", (True, 5, 0)),
+    ("npx mocha", 0, "  5 passing (12ms)", (True, 5, 0)),
+    (
+        "cargo test",
+        0,
+        "test result: ok. 5 passed; 0 failed; 0 ignored\n\ntest result: ok. 0 passed; 0 failed",
+        (True, 5, 0),
+    ),
+    ("cargo test", 101, "error[E0425]: cannot find value", (False, 0, 0)),
+    ("go test ./...", 0, "ok  \texample.org/lock\t0.2s", (True, 0, 0)),
+    ("go test ./...", 1, "FAIL\texample.org/lock", (False, 0, 0)),
+    ("bundle exec rspec", 0, "12 examples, 0 failures", (True, 12, 0)),
+    ("bundle exec rspec", 1, "12 examples, 2 failures", (False, 12, 2)),
+    # Not about tests, or a number nobody can believe.
+    ("pytest | tail", 0, "Found 3 errors.", None),
+    ("pytest | tail", 0, "99999999999 passed", None),
+    ("pytest | tail", 0, "٣ passed", None),
+    ("pytest | tail", 0, "passed", None),
+]
+
+
+@pytest.mark.parametrize(("command", "status", "printed", "expected"), RUNS)
+def test_what_is_known_of_a_run(command, status, printed, expected):
+    ended = outcome(command, status, printed)
+    assert (ended and (ended.passed, ended.count, ended.failed)) == expected
+
+
+def test_only_the_end_of_what_was_printed_counts():
+    assert outcome("pytest | cat", 0, "1 failed\n" + "x" * 5000) is None

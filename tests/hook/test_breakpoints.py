@@ -1,0 +1,317 @@
+"""Commits and test runs as breakpoints: spooled by git, taken in by the next hook, once each."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from holdfast.disk import spool
+from holdfast.disk.home import Home
+from hooks import event, lines, notes, run_silently, state
+from repository import LINE, Repository, settled, spooled
+from taken import Session, entries, newest, reasons
+
+
+@pytest.fixture
+def repository(home, tmp_path):
+    return Repository(tmp_path / "project", home)
+
+
+@pytest.fixture
+def session(home, repository, tmp_path):
+    made = Session(home, repository.root, tmp_path / "projects" / "s1.jsonl")
+    made.hook("SessionStart")
+    return made
+
+
+def bash(session, command, name="PostToolUse", **more):
+    session.hook(name, tool_input={"command": command}, tool_use_id=f"toolu_{session.turns}", **more)
+
+
+def test_a_commit_only_spools(repository, home):
+    commit = repository.commit("dredge the lock")
+    (entry,) = spooled(home)
+    assert (entry["commit"], entry["branch"], entry["kind"]) == (commit, "main", "commit")
+    assert (entry["root"], entry["environment"]) == (str(repository.root), "development")
+    assert sorted(path.name for path in home.iterdir()) == ["spool"]
+
+
+def test_the_next_hook_of_the_session_saves_and_takes_a_checkpoint(repository, session, home):
+    session.turn()
+    commit = repository.commit("dredge the lock", CONTEXTS_ENV="staging")
+    session.hook("PostToolUse")
+    assert reasons(home) == [f"commit {commit[:12]}"]
+    made = newest(home)
+    assert (made.fields["trigger"], made.fields["commit"]) == ("commit", commit)
+    (save,) = settled(home, 1, "staging")
+    assert save["task"] == "Commit: dredge the lock"
+    assert save["context"] == f"Branch: main, SHA: {commit[:8]}, Files: 1"
+    assert save["tags"] == ["git-commit", "main", commit[:8]]
+    assert (save["source"], save["commit"], save["branch"]) == ("git-commit", commit, "main")
+    assert (save["checkpoint"], save["session_id"]) == (entries(home)[-1]["path"], "s1")
+    assert not list((home / "spool").glob("*/"))
+    assert {"breakpoint.saved"} <= {note["event"] for note in lines(home / "events.jsonl")}
+
+
+def test_what_is_saved_already_needs_no_checkpoint(repository, session, home):
+    session.turn(times=2)
+    session.hook("Stop")
+    assert len(reasons(home)) == 1
+    repository.commit()
+    session.hook("UserPromptSubmit")
+    assert len(settled(home, 1)) == 1
+    session.turn()
+    session.hook("PostToolUse")
+    assert len(reasons(home)) == 1
+
+
+def test_a_commit_of_the_session_itself_is_one_without_a_hook_of_git(home, tmp_path):
+    repository = Repository(tmp_path / "project", home, hooked=False)
+    session = Session(home, repository.root, tmp_path / "projects" / "s1.jsonl")
+    session.hook("SessionStart")
+    session.turn()
+    commit = repository.commit("mend the weir")
+    bash(session, "git add -A && git commit -m 'mend the weir'")
+    assert reasons(home) == [f"commit {commit[:12]}"]
+    assert [save["commit"] for save in settled(home, 1)] == [commit]
+    session.turn()
+    bash(session, "git commit --dry-run || true")  # no other commit
+    assert len(reasons(home)) == 1
+
+
+def test_a_commit_from_before_the_session_is_none(home, tmp_path):
+    repository = Repository(tmp_path / "project", home, hooked=False)
+    repository.commit()
+    session = Session(home, repository.root, tmp_path / "projects" / "s1.jsonl")
+    session.hook("SessionStart")
+    session.turn()
+    bash(session, "git pull || git commit -m 'nothing to commit'")
+    assert settled(home) == []
+    assert reasons(home) == []
+
+
+def test_a_commit_that_git_and_the_session_tell_of_is_saved_once(repository, session, home):
+    session.turn()
+    repository.commit()
+    bash(session, "git commit -m 'dredge the lock'")
+    assert len(settled(home, 1)) == 1
+    assert len(reasons(home)) == 1
+
+
+def test_one_in_a_folder_below_the_session_counts_where_the_agent_stood(home, tmp_path):
+    workspace = tmp_path / "workspace"
+    repository = Repository(workspace / "inner", home)
+    session = Session(home, workspace, tmp_path / "projects" / "s1.jsonl")
+    session.hook("SessionStart")
+    session.turn()
+    commit = repository.commit()
+    bash(session, "git commit -m x", cwd=str(repository.root))
+    assert reasons(home) == [f"commit {commit[:12]}"]
+
+
+def test_a_session_elsewhere_leaves_it_alone(repository, session, home, tmp_path):
+    other = Session(home, tmp_path / "other", tmp_path / "projects" / "s2.jsonl")
+    other.project.mkdir()
+    other.turn()
+    repository.commit()
+    run_silently(
+        event("PostToolUse", session="s2", transcript=other.transcript.path, cwd=str(other.project)), home
+    )
+    assert len(spooled(home)) == 1
+    assert reasons(home) == []
+
+
+def test_many_commits_are_one_checkpoint(repository, session, home):
+    session.turn()
+    commits = [repository.commit(f"part {number}") for number in range(5)]
+    session.hook("PostToolUse")
+    assert reasons(home) == [f"commit {commits[-1][:12]}"]
+    assert [save["commit"] for save in settled(home, 5)] == commits
+
+
+def test_of_a_rebase_only_the_last_commit_is_kept(repository, session, home):
+    base = repository.commit("base")
+    repository.git("checkout", "-q", "-b", "topic")
+    for number in range(6):
+        repository.commit(f"part {number}")
+    repository.git("checkout", "-q", "-b", "onto", base)
+    repository.commit("under them")
+    shutil.rmtree(home / "spool")
+    repository.git("checkout", "-q", "topic")
+    repository.git("rebase", "-q", "--force-rebase", "onto")
+    (entry,) = spooled(home)
+    assert entry["kind"] == "series"
+    session.turn()
+    session.hook("PostToolUse")
+    (save,) = settled(home, 1)
+    assert save["task"] == "Commit: part 5"
+    assert save["tags"][-1] == "rebase"
+    assert len(reasons(home)) == 1
+
+
+@pytest.mark.parametrize("how", ["amend", "initial", "detached", "worktree", "submodule", "GIT_DIR"])
+def test_whatever_kind_of_commit_it_is_the_spool_names_it(repository, home, tmp_path, how):
+    place = repository.root
+    if how != "initial":
+        repository.commit("first")
+    branch, more = "main", ()
+    if how == "amend":
+        more = ("--amend",)
+    elif how == "detached":
+        repository.git("checkout", "-q", "--detach")
+        branch = ""
+    elif how == "worktree":
+        place, branch = tmp_path / "linked", "linked"
+        repository.git("worktree", "add", "-q", str(place))
+    elif how == "submodule":
+        Repository(tmp_path / "library", home, hooked=False).commit("of the library")
+        allowed = ("-c", "protocol.file.allow=always")
+        repository.git(*allowed, "submodule", "add", "-q", str(tmp_path / "library"), "lib")
+        place = repository.root / "lib"
+        hooks = repository.root / ".git" / "modules" / "lib" / "hooks"
+        hooks.mkdir(exist_ok=True)
+        shutil.copy(repository.root / ".git" / "hooks" / "post-commit", hooks)
+    shutil.rmtree(home / "spool", ignore_errors=True)
+    if how == "GIT_DIR":  # the git directory is no .git above it
+        place = tmp_path / "bare" / "tree"
+        place.mkdir(parents=True)
+        where = ("--git-dir", str(repository.root / ".git"), "--work-tree", str(place))
+        repository.git(*where, "commit", "-q", "--allow-empty", "-m", "from afar", at=place)
+        commit = repository.git("rev-parse", "HEAD")
+    else:
+        commit = repository.commit("the one", *more, at=place)
+    (entry,) = spooled(home)
+    assert (entry["commit"], entry["branch"], entry["root"]) == (commit, branch, str(place))
+
+
+def test_what_lies_in_the_spool_and_is_no_breakpoint_is_set_aside(repository, session, home):
+    repository.commit()
+    (folder,) = (path for path in (home / "spool").iterdir() if path.is_dir())
+    (whole,) = folder.iterdir()
+    said = json.loads(whole.read_text())
+    (folder / "notes.txt").write_text("mine")
+    (folder / "a folder").mkdir()
+    (folder / "link").symlink_to("/etc/passwd")
+    for number, wrong in enumerate(
+        ({"v": 2}, {"commit": "--output=/tmp/x"}, {"root": "/elsewhere"}, {"at": 5}, {"branch": None})
+    ):
+        (folder / f"01K9ZZZZZZZZZZZZZZZZZZZZZ{number}.commit.json").write_text(
+            json.dumps({**said, **wrong})
+        )
+    (folder / "01K9ZZZZZZZZZZZZZZZZZZZZZ9.commit.json").write_bytes(b"\xff" * (1 << 16))
+    session.turn()
+    session.hook("PostToolUse")
+    assert len(settled(home, 1)) == 1
+    assert len(list((home / "spool" / "aside").iterdir())) == 9
+    assert not folder.exists()
+    assert {note["event"] for note in notes(home)} == {"degraded.breakpoint"}
+
+
+def test_the_spool_keeps_a_bound(home, tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    said = dict.fromkeys(("common", "environment", "branch", "commit"), "") | {"root": str(root)}
+    for _ in range(80):
+        spool.put(Home(str(home)), spool.COMMIT, said)
+    assert len(spooled(home)) == 64
+
+
+PASSED = {"stdout": "====== 12 passed in 0.31s ======", "stderr": "", "interrupted": False}
+
+
+def test_tests_that_pass_in_the_session_are_a_breakpoint_and_make_a_commit_green(repository, session, home):
+    commit = repository.commit()
+    shutil.rmtree(home / "spool")
+    session.turn()
+    (repository.root / ".gitignore").write_text("*\n")
+    bash(session, "pytest -q", tool_response=PASSED, duration_ms=310)
+    assert reasons(home) == ["12 tests passed"]
+    assert newest(home).fields["trigger"] == "tests"
+    (save,) = settled(home, 1)
+    assert save["task"] == "Tests passed: 12 tests in 0.3s"
+    assert (save["context"], save["tags"]) == ("Command: pytest -q", ["tests-passed", "count-12"])
+    session.turn()
+    session.hook("PreCompact")
+    said = newest(home).sections["Commands and Tests"]
+    assert any(item.startswith(f"Last known green commit: {commit[:12]}") for item in said)
+    assert any(item.startswith("Last test result: passed, 12 tests (`pytest -q`") for item in said)
+
+
+def test_the_same_outcome_again_is_none_and_another_is(repository, session, home):
+    repository.commit()
+    shutil.rmtree(home / "spool")
+    for command, answer, expected in (
+        ("pytest -q", {"tool_response": PASSED}, 1),
+        ("pytest -q", {"tool_response": PASSED}, 1),
+        ("pytest -q | tail -3", {"tool_response": {**PASSED, "stdout": "1 failed, 3 passed in 2s"}}, 2),
+        ("pytest -q", {"tool_response": PASSED}, 3),
+    ):
+        session.turn()
+        bash(session, command, **answer)
+        tasks = [save["task"] for save in settled(home, expected)]
+        assert len(tasks) == expected
+    assert tasks[1] == "Tests failed: 1/4 failed"
+    assert reasons(home) == ["12 tests passed", "12 tests passed"]
+
+
+def test_tests_that_fail_are_noted_and_no_reason_for_a_checkpoint(repository, session, home):
+    repository.commit()
+    shutil.rmtree(home / "spool")
+    session.turn()
+    bash(session, "pytest", "PostToolUseFailure", error="Exit code 1\n= 2 failed, 3 passed in 1s =")
+    (save,) = settled(home, 1)
+    assert save["tags"] == ["tests-failed", "failed-2"]
+    assert reasons(home) == []
+    assert state(home)["heard"]["tests"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"tool_input": {"command": "pytest", "run_in_background": True}},
+        {"tool_response": {"stdout": "", "backgroundTaskId": "b1"}},
+        {"tool_response": {**PASSED, "interrupted": True}},
+        {"tool_input": {"command": "pytest | tail -1"}, "tool_response": {"stdout": "", "stderr": ""}},
+        {"hook_event_name": "PostToolUseFailure", "error": "Exit code 127\npytest: not found"},
+    ],
+)
+def test_a_run_whose_end_is_not_known_is_none(repository, session, home, answer):
+    repository.commit()
+    shutil.rmtree(home / "spool")
+    session.turn()
+    run_silently(session.event("PostToolUse", **({"tool_input": {"command": "pytest"}} | answer)), home)
+    assert not spooled(home)
+    assert reasons(home) == []
+    assert "tests" not in state(home)["heard"]
+
+
+@pytest.mark.parametrize(
+    "variable", ["HOLDFAST_AUTO_CONTEXT_ENABLED", "HOLDFAST_AUTO_CONTEXT_HOOKS_GIT_COMMIT"]
+)
+def test_where_they_are_not_wanted_nothing_is_saved(repository, session, home, variable):
+    session.turn()
+    repository.commit()
+    run_silently(session.event("PostToolUse"), home, env={variable: "false"})
+    assert settled(home) == []
+    assert reasons(home) == []
+
+
+def test_a_spool_that_cannot_be_used_costs_a_session_nothing_else(repository, session, home):
+    (home / "spool").write_text("in the way")
+    repository.commit()
+    session.turn(times=2)
+    bash(session, "git commit -m x")
+    bash(session, "pytest", tool_response=PASSED)
+    session.hook("Stop")
+    assert reasons(home) == ["2 turns of work"]
+    assert {note["event"] for note in notes(home)} == {"degraded.breakpoint"}
+
+
+def test_the_hook_never_fails_a_commit(repository, home, tmp_path):
+    home.write_text("no folder")
+    repository.commit()
+    done = subprocess.run(
+        ["sh", "-c", LINE.replace("githook.py", "gone.py")], capture_output=True, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
