@@ -17,8 +17,8 @@ import pytest
 from holdfast.core.config import KEYS, expected, written
 from holdfast.disk import spool
 from holdfast.ops import configtext
-from hooks import run_hook
-from repository import Repository, spooled
+from hooks import environ, run_hook
+from repository import PLAIN, Repository, saved, spooled
 from session import Script, text, use
 
 REPO = Path(__file__).resolve().parent.parent
@@ -221,6 +221,28 @@ def test_the_sessions_page_shows_what_the_commands_really_print(tmp_path: Path) 
         printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
         pattern = ".*".join(re.escape(part) for part in output.rstrip("\n").split("…"))
         assert re.fullmatch(pattern, printed.rstrip("\n")), (words, printed)
+
+
+def test_the_commands_of_the_breakpoints_page_work(tmp_path: Path) -> None:
+    """As they stand there, in a repository of their own."""
+    page = (REPO / "docs/breakpoints.md").read_text()
+    repository = Repository(tmp_path / "project", tmp_path / "home", hooked=False)
+    (repository.root / "build").mkdir()
+    (repository.root / "build/junit.xml").write_text("<testsuite><testcase/></testsuite>")
+    commands = re.findall(r"^ +holdfast (.+?)(?: +#.*)?$", page, re.MULTILINE)
+    assert len(commands) == 6
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "holdfast", *shlex.split(command)],
+            cwd=repository.root,
+            env=environ(tmp_path / "home", **PLAIN),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stderr)
+    assert {save["source"] for save in saved(tmp_path / "home", "ci")} == {"test-result", "git-commit"}
+    assert len(saved(tmp_path / "home")) == 1
 
 
 def test_every_key_of_a_breakpoint_is_described(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 
 from holdfast.app import Holdfast
 from holdfast.disk import sessions
-from holdfast.errors import BadInput
-from holdfast.install import place, swap
+from holdfast.errors import BadInput, HoldfastError
+from holdfast.install import githooks, place, record, swap
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import EVENTS, is_ours
 from holdfast.ops.upkeep import Check, status
@@ -50,7 +50,14 @@ class Findings:
 
 def doctor(app: Holdfast) -> Findings:
     """Try everything holdfast depends on; say what is wrong and how to mend it."""
-    checks = [*_wiring(app), _permissions(app), _locks(app), _client(app), *status(app).checks]
+    checks = [
+        *_wiring(app),
+        *_git_hooks(app),
+        _permissions(app),
+        _locks(app),
+        _client(app),
+        *status(app).checks,
+    ]
     return Findings(all(check.ok for check in checks), checks)
 
 
@@ -76,6 +83,46 @@ def _wiring(app: Holdfast) -> Iterator[Check]:
     if not wired:
         what = "no settings of the client run holdfast's hooks"
         yield Check("wiring", False, what, "run: holdfast install")
+
+
+def _git_hooks(app: Holdfast) -> Iterator[Check]:
+    """Each is run as git runs it, with a home of its own."""
+    for known in record.git_hooks(app.home):
+        fix = f"run: holdfast install --git {shlex.quote(known.repository)}"
+        problem = _of_git_hook(known)
+        if problem:
+            yield Check("git", False, f"{known.hook}: {problem}", fix)
+        else:
+            yield Check("git", True, f"{known.hook}: a commit is a breakpoint, and the line works")
+
+
+def _of_git_hook(known: record.GitHook) -> str:
+    try:
+        site = githooks.find(known.repository)
+        line = githooks.block_of(known.hook)
+    except (HoldfastError, OSError) as problem:
+        return str(problem)
+    if site.hook != known.hook:
+        return f"git looks for its hooks in {site.hooks} now"
+    if not line:
+        return "holdfast's line is not in it any more"
+    if not os.access(known.hook, os.X_OK):
+        return "it may not be executed, so that git does not run it"
+    if not os.path.exists(known.githook):
+        return f"{known.githook} is gone"
+    if not os.path.exists(known.repository + "/.git"):
+        return ""  # a bare one: its commits are made in working trees elsewhere
+    with tempfile.TemporaryDirectory(prefix="holdfast-doctor-") as home:
+        subprocess.run(  # noqa: S602  git runs it in a shell as well
+            line,
+            shell=True,
+            cwd=known.repository,
+            env=os.environ | {"HOLDFAST_HOME": home},
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+        return "" if list(Path(home).glob("spool/*/*.json")) else "its line ran, and spooled nothing"
 
 
 def _ours(data: Any) -> Iterator[tuple[str, str]]:

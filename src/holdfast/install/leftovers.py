@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 
 from holdfast.app import Holdfast
 from holdfast.disk.wiring import MARK
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import commands, place, record, snippet, swap
+from holdfast.install import commands, githooks, place, record, snippet, swap
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import found
 
@@ -18,7 +19,7 @@ _OURS = frozenset(
     "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
     "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
-    "memory.db-wal scans seal.key seal.key.tmp seal.lock sessions".split()
+    "memory.db-wal results scans seal.key seal.key.tmp seal.lock sessions spool".split()
 )
 _SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-")
 
@@ -37,10 +38,12 @@ def verify(app: Holdfast) -> list[str]:
         left += (
             [f"{folder}/CLAUDE.md"] if snippet.MARK in (swap.current(f"{folder}/CLAUDE.md") or b"") else []
         )
+    left += [hook.hook for hook in record.git_hooks(app.home) if githooks.is_in(hook.hook)]
     if left:
         raise HoldfastError(
             "something of holdfast is left:\n  " + "\n  ".join(left) + "\n"
-            "take it out with `holdfast uninstall` (in a project's folder: --project) or by hand"
+            "take it out with `holdfast uninstall` (in a project's folder: --project; of a repository: "
+            "--git) or by hand"
         )
     return looked
 
@@ -74,6 +77,13 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
             raise BadInput(
                 f"{wiring.settings} is wired, too. Nothing was changed; first run `holdfast uninstall` "
                 f"for it{' in that folder, with --project' if wiring.scope == 'project' else ''}"
+            )
+
+    for hook in record.git_hooks(app.home):
+        if githooks.is_in(hook.hook):
+            raise BadInput(
+                f"{hook.hook} runs holdfast with every commit. Nothing was changed; first run "
+                f"`holdfast uninstall --git {shlex.quote(hook.repository)}`"
             )
 
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import holdfast
 from holdfast.app import Holdfast
 from holdfast.disk import files
-from holdfast.errors import HoldfastError
-from holdfast.install import commands, leftovers, place, plan, record, swap
+from holdfast.errors import BadInput, HoldfastError
+from holdfast.install import commands, githooks, leftovers, place, plan, record, swap
 from holdfast.install import snippet as snippets
+from holdfast.install.githooks import Hooked
 from holdfast.install.place import Place, speaking_of
 from holdfast.install.plan import Plan
 from holdfast.install.settings import EVENTS, Launcher
@@ -92,16 +93,20 @@ class Uninstalled:
 
 def install(
     app: Holdfast,
+    folder: str | None = None,
     *,
     project: bool = False,
     dry_run: bool = False,
     statusline: bool = True,
     snippet: bool = False,
-) -> Installed:
-    """Wire holdfast into the client's settings.
+    git: bool = False,
+) -> Installed | Hooked:
+    """Wire holdfast into the client's settings, or into a repository of git.
 
     Parameters
     ----------
+    folder
+        With --git: of the repository. Without it: this one.
     project
         The settings of the project in this folder, not your own.
     dry_run
@@ -110,7 +115,12 @@ def install(
         Also the statusline; one that is there is kept and shown with ours.
     snippet
         Also some lines in the CLAUDE.md beside the settings: what the model should know of holdfast.
+    git
+        Not the client's settings but git's post-commit hook: commits become breakpoints.
     """
+    if git:
+        return githooks.install(app, folder or os.getcwd(), _launcher(), dry_run=dry_run)
+    _refuse_folder(folder)
     target = place.find(app, project)
     launcher = _launcher()
     memory, critical = snippets.beside(target), app.config["auto_context.thresholds.critical"]
@@ -149,19 +159,32 @@ def install(
 
 
 def uninstall(
-    app: Holdfast, *, project: bool = False, verify: bool = False, purge: bool = False
-) -> Uninstalled:
-    """Take holdfast out of the client's settings again, to the byte.
+    app: Holdfast,
+    folder: str | None = None,
+    *,
+    project: bool = False,
+    verify: bool = False,
+    purge: bool = False,
+    git: bool = False,
+) -> Uninstalled | Hooked:
+    """Take holdfast out of the client's settings again, to the byte, or out of a repository of git.
 
     Parameters
     ----------
+    folder
+        With --git: of the repository. Without it: this one.
     project
         The settings of the project in this folder, not your own.
     verify
         Then look through all settings for anything of holdfast, and fail if there is.
     purge
         Also remove holdfast's home: all that it remembers.
+    git
+        Not the client's settings but git's post-commit hook.
     """
+    if git:
+        return githooks.uninstall(app, folder or os.getcwd())
+    _refuse_folder(folder)
     target = place.find(app, project)
     with speaking_of(target.path):
         if purge:
@@ -199,6 +222,11 @@ def uninstall(
         verified = leftovers.verify(app) if verify else None
     home = app.home.root if os.path.isdir(app.home.root) else ""
     return Uninstalled(target.path, target.scope, done.outcome, home, verified)
+
+
+def _refuse_folder(folder: str | None) -> None:
+    if folder is not None:
+        raise BadInput(f"{folder[:200]!r}: a folder is named only with --git")
 
 
 def _settle(app: Holdfast, target: Place, next_plan: Callable[[], Plan]) -> Plan:

@@ -55,6 +55,18 @@ class Wiring:
         return raw is not None and sha256(raw) in self.after_sha256
 
 
+@dataclass(frozen=True)
+class GitHook:
+    """One post-commit hook that holds our line. Whether it does, only the file itself says."""
+
+    hook: str
+    repository: str
+    created_dirs: list[str]
+    python: str
+    githook: str
+    at: str
+
+
 def sha256(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
@@ -64,21 +76,35 @@ def path(home: Home) -> str:
 
 
 def load(home: Home) -> list[Wiring]:
+    return _load(home)[0]
+
+
+def git_hooks(home: Home) -> list[GitHook]:
+    return _load(home)[1]
+
+
+def _load(home: Home) -> tuple[list[Wiring], list[GitHook]]:
     try:
         raw = files.read(path(home), _LARGEST)
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return [], []
     try:
         value = json.loads(raw)
         if value["v"] != _VERSION:
             raise ValueError(f"version {value['v']!r}")
-        names = {known.name for known in fields(Wiring)}
-        return [Wiring(**{k: v for k, v in one.items() if k in names}) for one in value["wirings"]]
+        wirings = [Wiring(**_known(Wiring, one)) for one in value["wirings"]]
+        return wirings, [GitHook(**_known(GitHook, one)) for one in value.get("git_hooks", [])]
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise Damaged(
             f"{path(home)} cannot be read ({problem}). Nothing was changed; move it away and run this "
             "again: holdfast's entries are found without it, only what they replaced is not"
         ) from None
+
+
+def _known(kind: type, one: dict[str, Any]) -> dict[str, Any]:
+    """What this version knows of it."""
+    names = {known.name for known in fields(kind)}
+    return {name: value for name, value in one.items() if name in names}
 
 
 def original(wiring: Wiring) -> bytes | None:
@@ -97,10 +123,28 @@ def of(home: Home, settings: str) -> Wiring | None:
 
 def save(home: Home, settings: str, wiring: Wiring | None) -> None:
     """Put in the place of what was known of this settings file; None: forget it."""
-    others = [known for known in load(home) if known.settings != settings]
-    wirings = [known.to_json() for known in [*others, *([wiring] if wiring else [])]]
-    if wirings:
-        data = json.dumps({"v": _VERSION, "wirings": wirings}, indent=1).encode() + b"\n"
+    wirings, hooks = _load(home)
+    others = [known for known in wirings if known.settings != settings]
+    _write(home, [*others, *([wiring] if wiring else [])], hooks)
+
+
+def git_hook(home: Home, hook: str) -> GitHook | None:
+    return next((known for known in git_hooks(home) if known.hook == hook), None)
+
+
+def save_git_hook(home: Home, hook: str, made: GitHook | None) -> None:
+    """Put in the place of what was known of this hook; None: forget it."""
+    wirings, hooks = _load(home)
+    others = [known for known in hooks if known.hook != hook]
+    _write(home, wirings, [*others, *([made] if made else [])])
+
+
+def _write(home: Home, wirings: list[Wiring], hooks: list[GitHook]) -> None:
+    said: dict[str, Any] = {"v": _VERSION, "wirings": [wiring.to_json() for wiring in wirings]}
+    if hooks:
+        said["git_hooks"] = [asdict(hook) for hook in hooks]
+    if wirings or hooks:
+        data = json.dumps(said, indent=1).encode() + b"\n"
         files.replace(path(home), data, durable=True)
     else:
         with suppress(FileNotFoundError):

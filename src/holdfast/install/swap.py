@@ -28,13 +28,13 @@ def current(path: str) -> bytes | None:
         return None
 
 
-def put(path: str, expected: bytes | None, new: bytes | None, temporary: str) -> bool:
+def put(path: str, expected: bytes | None, new: bytes | None, temporary: str, mode: int = 0o600) -> bool:
     """Whether `path` held `expected` and holds `new` now; None stands for no file. A file keeps its
-    mode and owner, a new one is 0600. The caller holds a lock under which `temporary` is its alone."""
+    mode and owner, a new one has `mode`. The caller holds a lock under which `temporary` is its alone."""
     if new is None:
         return _remove(path, expected, temporary)
     try:
-        _write(temporary, new, None if expected is None else os.stat(path))
+        _write(temporary, new, None if expected is None else os.stat(path), mode)
         if expected is None:
             done = _create(temporary, path)
         else:
@@ -50,15 +50,14 @@ def put(path: str, expected: bytes | None, new: bytes | None, temporary: str) ->
     return done
 
 
-def _write(path: str, data: bytes, like: os.stat_result | None) -> None:
+def _write(path: str, data: bytes, like: os.stat_result | None, mode: int) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)  # left by a process that was killed
     fd = os.open(path, _CREATE, 0o600)
     try:
-        if like:
-            if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
-                os.fchown(fd, like.st_uid, like.st_gid)
-            os.fchmod(fd, like.st_mode & 0o7777)
+        if like and (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(fd, like.st_uid, like.st_gid)
+        os.fchmod(fd, like.st_mode & 0o7777 if like else mode)
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
