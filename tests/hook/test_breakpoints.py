@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import hostile
 from holdfast.disk import spool
 from holdfast.disk.home import Home
 from hooks import event, lines, notes, run_silently, state
@@ -315,3 +316,11 @@ def test_the_hook_never_fails_a_commit(repository, home, tmp_path):
         ["sh", "-c", LINE.replace("githook.py", "gone.py")], capture_output=True, check=False, cwd=tmp_path
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_hostile_commits_are_saved_as_they_are_and_nothing_of_them_runs(tmp_path):
+    """A few of those of bench/hostile.py, and its control."""
+    ours, control = hostile.measure(tmp_path, 40, seed=3)
+    assert ours["commits"] > 30
+    assert {name: number for name, number in ours.items() if number} == {"commits": ours["commits"]}
+    assert control["not JSON"] + control["wrong values"]
