@@ -55,6 +55,8 @@ KEYS = (
     ("cold.from_percent", 70, (1, 100), "% full from which finished work is summarised"),
     ("cold.every_turns", 10, (1, 1000), "turns between two looks for it"),
     ("cold.after_turns", 20, (1, 250), "turns without being named after which it is cold"),
+    ("service.port", 8100, (0, 65535), "port the service listens on; 0: one that is free"),
+    ("service.timeout_seconds", 30, (1, 3600), "seconds after which an operation of it is given up"),
     ("service.healthy_below", 50, (1, 100), "% of the window from which the service says warning"),
     ("auto_context.enabled", True, (), "whether sessions are saved at breakpoints"),
     ("auto_context.thresholds.warning", 70, (1, 100), "% of the window: the service advises to save"),

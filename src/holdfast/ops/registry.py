@@ -63,10 +63,13 @@ LOCAL = {
     "install": "holdfast.install.operations:install",
     "monitor": "holdfast.ops.monitor:monitor",
     "rs": "holdfast.ops.resume:rs",
+    "serve": "holdfast.serve.service:serve",
     "summaries.clear": "holdfast.ops.summaries:clear",
     "test-result": "holdfast.ops.breakpoints:junit",
     "uninstall": "holdfast.install.operations:uninstall",
 }
+#: Parameters that name a file to write: for the command line only.
+BY_HAND = {"replay": ("png", "html")}
 
 #: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.
 _MENDING = ("config.", "doctor", "status", "uninstall")

@@ -1,0 +1,84 @@
+"""The service put together: routes, the gate before them, the wire before that; run until it is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+
+import uvicorn
+
+from holdfast.app import Holdfast
+from holdfast.serve.gate import OPEN, App, Gate
+from holdfast.serve.metrics import Metrics
+from holdfast.serve.routes import application
+from holdfast.serve.stream import Stream
+from holdfast.serve.wire import Wire
+from holdfast.serve.work import Work
+
+#: Seconds in which what is being answered is answered to its end when the service stops.
+_STOPS_S = 5
+_IDLE_S = 30
+
+
+def run(
+    app: Holdfast,
+    listener: socket.socket,
+    token: str,
+    hosts: Sequence[str],
+    ready: Callable[[], None],
+    cert: str | None = None,
+    key: str | None = None,
+) -> None:
+    """`ready` once it serves; until a signal says so. What is then being answered is answered first."""
+    work = Work(app)
+    config = uvicorn.Config(
+        guarded(work, token, hosts, "https" if cert else "http"),
+        http=Wire,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="error",
+        access_log=False,  # a query says what somebody works on
+        proxy_headers=False,
+        server_header=False,
+        headers=[("cache-control", "no-store"), ("x-content-type-options", "nosniff")],
+        timeout_keep_alive=_IDLE_S,
+        timeout_graceful_shutdown=_STOPS_S,
+        ssl_certfile=cert,
+        ssl_keyfile=key,
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):  # which uvicorn raises once more when all is done
+        signal.signal(number, lambda *_: None)
+    _Server(config, work, ready).run([listener])
+    if not work.close():
+        os._exit(0)  # a disk that does not answer must not be waited for
+
+
+def guarded(work: Work, token: str, hosts: Sequence[str], scheme: str) -> App:
+    app = application(work)
+    app.add_api_route(OPEN.decode(), _live, operation_id="live", summary="Whether the service is there.")
+    Stream(work).add(app)
+    metrics = Metrics(work)
+    metrics.add(app)
+    return metrics.counting(Gate(app, token, hosts, scheme), app.openapi()["paths"])
+
+
+async def _live() -> dict[str, bool]:
+    return {"ok": True}
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, work: Work, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.work = work
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.work.stopping = True
+        await super().shutdown(sockets)

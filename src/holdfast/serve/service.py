@@ -1,0 +1,150 @@
+"""`serve`: the service from its start to its end. One for each home, which its lock decides."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.clock import now, rfc3339
+from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.disk import files
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput, HoldfastError, MissingExtra
+from holdfast.serve import token
+
+VERSION = 1
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LARGEST = 4096
+_BACKLOG = 128
+
+
+@dataclass(frozen=True)
+class Served:
+    """`already`: another one served here, and this one did not."""
+
+    url: str
+    pid: int
+    already: bool
+
+    def __str__(self) -> str:
+        return (
+            f"already running at {self.url} (pid {self.pid})" if self.already else f"{self.url} has stopped"
+        )
+
+
+def serve(
+    app: Holdfast,
+    *,
+    port: int | None = None,
+    host: str = "127.0.0.1",
+    expose: bool = False,
+    cert: str | None = None,
+    key: str | None = None,
+) -> Served:
+    """Every operation over HTTP, for this user alone, until it is stopped. Where it runs already: says so.
+
+    Parameters
+    ----------
+    port
+        Listen on this port; 0: on one that is free. Without it: service.port, which is 8100.
+    host
+        Listen at this address.
+    expose
+        Let other machines in: host may be another address, with a certificate and its key.
+    cert
+        File with the certificate, PEM.
+    key
+        File with its key.
+    """
+    port = app.config["service.port"] if port is None else port
+    if not 0 <= port <= 65535:
+        raise BadInput(f"--port is {port}; it takes 1 to 65535, or 0 for one that is free")
+    _refuse_strangers(host, expose, cert, key)
+    files.make_dir(app.home.root)
+    lock = files.Lock(app.home.root + "/serve.lock")
+    if not lock.attempt():
+        return _running(app.home)
+    with lock, _listening(host, port) as listener:
+        run = _runner()
+        secret = token.kept(app.home)
+        names = [f"[{name}]" if ":" in name else name for name in dict.fromkeys([host, *_LOOPBACK])]
+        hosts = [f"{name}:{listener.getsockname()[1]}" for name in names]
+        url = f"{'https' if cert else 'http'}://{hosts[0]}"
+        with _told(app.home, url):
+            run(app, listener, secret, hosts, _say(f"{url} (token in {app.home.root}/token)\n"), cert, key)
+    return Served(url, os.getpid(), already=False)
+
+
+def _say(words: str) -> Callable[[], None]:
+    def ready() -> None:
+        sys.stdout.write(words)
+        sys.stdout.flush()
+
+    return ready
+
+
+def _runner() -> Callable[..., None]:
+    try:
+        from holdfast.serve.server import run
+    except ImportError as problem:
+        raise MissingExtra(
+            f"the service needs {problem.name}, of the extra `serve`: pip install 'holdfast[serve]'"
+        ) from None
+    return run
+
+
+def _refuse_strangers(host: str, expose: bool, cert: str | None, key: str | None) -> None:
+    if bool(cert) != bool(key):
+        raise BadInput("--cert and --key belong together; give both")
+    if host in _LOOPBACK:
+        return
+    if not (expose and cert):
+        raise BadInput(
+            f"--host {host!r} would let other machines in; without --expose, --cert and --key the service "
+            "listens on this machine only: 127.0.0.1, localhost or ::1"
+        )
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_unspecified:
+            raise BadInput(f"--host {host} is every address at once; name the one others reach it by")
+
+
+def _running(home: Home) -> Served:
+    """What the one that has the lock says of itself; it may be starting or stopping."""
+    try:
+        said = load(files.read(home.root + "/serve.json", _LARGEST).decode())
+        return Served(said["url"], said["pid"], already=True)  # type: ignore[index]
+    except (OSError, KeyError, TypeError, *UNREADABLE):
+        return Served("an address it has not told yet", 0, already=True)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as problem:
+        listener.close()
+        raise HoldfastError(
+            f"port {port} of {host} cannot be had: {problem.strerror}. If something else has it, name "
+            "another with --port, or --port 0 for one that is free"
+        ) from None
+    return listener
+
+
+@contextlib.contextmanager
+def _told(home: Home, url: str) -> Iterator[None]:
+    """Where others find the service, while it runs; after a kill the lock tells that it does not."""
+    path = home.root + "/serve.json"
+    said = {"v": VERSION, "url": url, "pid": os.getpid(), "at": rfc3339(now())}
+    files.replace(path, dump(said).encode() + b"\n", durable=False)
+    try:
+        yield
+    finally:
+        os.unlink(path)

@@ -1,0 +1,109 @@
+"""How the service carries an operation out: at once where it only counts, else in a thread, within a time
+limit; saves that wait at the same time, with one write."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.app import Holdfast
+from holdfast.disk import compiled
+from holdfast.errors import HoldfastError
+from holdfast.ops import contract
+from holdfast.ops.config import settled
+from holdfast.ops.registry import Operation
+from holdfast.ops.saves import Draft, Saved, keep
+
+_THREADS = 8
+#: Operation -> the parameter with which it neither reads nor writes a file.
+_COUNTED = {"context.usage": "used_tokens"}
+_AUTO_SAVE = "context.auto-save"
+
+
+class Overdue(HoldfastError):
+    """The disk, or a long scan, has kept an operation beyond its time. It goes on, unheard."""
+
+    status = 503
+
+
+@dataclass
+class _Batch:
+    """Saves that are written together; `done` gives what became of each."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    done: asyncio.Task[list[Saved]] | None = None
+
+
+class Work:
+    def __init__(self, app: Holdfast) -> None:
+        self._app = app
+        self._settings = _signature(app)
+        self._threads = ThreadPoolExecutor(_THREADS, "operation")
+        self._writer = ThreadPoolExecutor(1, "saves")  # of its own: a save does not wait for a scan
+        self._running: set[Future[Any]] = set()
+        self._writing = asyncio.Lock()
+        self._batch = _Batch()
+        self.stopping = False
+
+    def app(self) -> Holdfast:
+        """With the settings as they are now. Wrong ones change nothing; `status` tells of them."""
+        settings = _signature(self._app)
+        if settings != self._settings:
+            app = self._app
+            self._app = settled(Holdfast(app.home, app.client_dir, app.environ), ())
+            self._settings = settings
+        return self._app
+
+    async def do(self, operation: Operation, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+        if given.get(_COUNTED.get(operation.name, "")) is not None:
+            return function(self.app(), **given)
+        if operation.name == _AUTO_SAVE:
+            return contract.answered(await self._saved(contract.drafted(**given)))
+        app = copy.copy(self.app())  # an operation may note on it what it met
+        return await self.in_thread(lambda: function(app, **given))
+
+    async def in_thread(self, call: Callable[[], Any], threads: ThreadPoolExecutor | None = None) -> Any:
+        seconds = self.app().config["service.timeout_seconds"]
+        running = (threads or self._threads).submit(call)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(running), seconds)
+        except TimeoutError:
+            raise Overdue(
+                f"not done in {seconds} s (service.timeout_seconds); `holdfast status` says whether the "
+                "disk answers"
+            ) from None
+
+    async def _saved(self, draft: Draft) -> Saved:
+        """Durable. While one batch is written, the next one gathers."""
+        batch, place = self._batch, len(self._batch.drafts)
+        batch.drafts.append(draft)
+        if batch.done is None:
+            batch.done = asyncio.create_task(self._write(batch))
+        saved = await asyncio.shield(batch.done)  # whoever hangs up takes nobody else's save along
+        return saved[place]
+
+    async def _write(self, batch: _Batch) -> list[Saved]:
+        async with self._writing:
+            self._batch = _Batch()
+            app = copy.copy(self.app())
+            kept: list[Saved] = await self.in_thread(lambda: keep(app, batch.drafts), self._writer)
+            return kept
+
+    def close(self) -> bool:
+        """No more work. False where some is still going on, and may for ever."""
+        for threads in (self._threads, self._writer):
+            threads.shutdown(wait=False, cancel_futures=True)
+        return not self._running
+
+
+def _signature(app: Holdfast) -> Sequence[int]:
+    try:
+        return compiled.signature(app.home.config)
+    except OSError:
+        return ()
