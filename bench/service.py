@@ -30,7 +30,7 @@ SAVE = {
     "used_tokens": 170_000,
     "max_tokens": 200_000,
     "inferred_task": "Move part NUMBER of the parser to the new tokenizer",
-    "inferred_context": "The old one fails on nested quotes: tests/test_parse.py, line NUMBER. Branch tokens.",
+    "inferred_context": "The old one fails on nested quotes: tests/test_parse.py, line NUMBER. On tokens.",
 }
 #: Every request says something else.
 SCRIPT = """

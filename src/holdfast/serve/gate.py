@@ -21,7 +21,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST_BODY = 1 << 20
+LARGEST_HEAD, LARGEST_BODY = 1 << 16, 1 << 20
 MOST_HEADERS = 64
 #: Says that the service is there, and nothing else.
 OPEN = b"/live"
@@ -41,6 +41,9 @@ class Refusal(NamedTuple):
 
 
 _TOO_LARGE = Refusal(413, f"a body has at most {LARGEST_BODY} bytes")
+_TOO_LONG = Refusal(
+    431, f"a request has at most {MOST_HEADERS} headers, and {LARGEST_HEAD} bytes before its body"
+)
 
 
 class Gate:
@@ -70,12 +73,14 @@ class Gate:
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why a request may not enter; None where it may."""
         headers: dict[bytes, bytes] = {}
-        if len(scope["headers"]) > MOST_HEADERS:
-            return Refusal(431, f"more than {MOST_HEADERS} headers")
+        size = len(scope["raw_path"]) + len(scope["query_string"])
         for name, value in scope["headers"]:
             if name in _ONCE and name in headers:
                 return Refusal(400, f"two {name.decode()} headers")
             headers[name] = value
+            size += len(name) + len(value)
+        if size > LARGEST_HEAD or len(scope["headers"]) > MOST_HEADERS:
+            return _TOO_LONG
         return (
             self._stranger(headers)
             or self._misspoken(scope, headers)

@@ -12,8 +12,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-#: Of a request, all that is not its body: request line, headers, what frames the parts of a body.
-LARGEST_HEAD = 1 << 16
+from holdfast.serve.gate import LARGEST_HEAD
+
 #: Seconds in which a request arrives whole, from its first byte, or that of its connection, to its last.
 ARRIVES_S = 10.0
 MOST_CONNECTIONS = 128
@@ -22,7 +22,7 @@ MOST_CONNECTIONS = 128
 class Wire(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.framing = 0
+        self.framing = 0  # bytes that are not of a body: request line, headers, what is between chunks
         self.in_body = False
         self.late: TimerHandle | None = None
 
@@ -41,7 +41,7 @@ class Wire(HttpToolsProtocol):
         self.framing += len(data)
         super().data_received(data)
         if self.framing > LARGEST_HEAD and not self.transport.is_closing():
-            self._end(431, f"the head of a request has at most {LARGEST_HEAD} bytes")
+            self._end(431, f"a request has at most {LARGEST_HEAD} bytes beside its body")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
