@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,10 @@ class Service(NamedTuple):
     port: int
     token: str
     home: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def host(self) -> tuple[str, str]:
@@ -64,16 +68,22 @@ class Answer(NamedTuple):
 
 
 @contextlib.contextmanager
-def serving(home: Path, *words: str, environ: dict[str, str] | None = None) -> Iterator[Service]:
+def serving(
+    home: Path,
+    *words: str,
+    environ: dict[str, str] | None = None,
+    program: Sequence[str] = ("-m", "holdfast"),
+) -> Iterator[Service]:
     """The real thing, in a process of its own, on a port that is free."""
-    argv = [sys.executable, "-m", "holdfast", "serve", "--port", "0", *words]
+    argv = [sys.executable, *program, "serve", "--port", "0", *words]
     away = {
         "HOLDFAST_HOME": str(home),
         "HOME": str(home.parent),
         "CLAUDE_CONFIG_DIR": str(home.parent / "c"),
     }
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
     process = subprocess.Popen(
-        argv, env={**os.environ, **away, **(environ or {})}, stdout=subprocess.PIPE, text=True
+        argv, env={**ours, **away, **(environ or {})}, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout
