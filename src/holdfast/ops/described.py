@@ -14,12 +14,14 @@ _LISTED = "\n\nParameters\n----------\n"
 
 @dataclass(frozen=True)
 class Taken:
-    """A parameter: `kind` is its type, `default` REQUIRED where it has none."""
+    """A parameter: `kind` is its type, `default` REQUIRED where it has none; `by_place`: on a command line
+    it may go without its name."""
 
     name: str
     kind: Any
     default: Any
     what: str
+    by_place: bool
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,13 @@ def described(function: Callable[..., Any]) -> Described:
     summary, _, more = about.partition("\n\n")
     seen = signature(function, eval_str=True)
     takes = [
-        Taken(one.name, one.annotation, one.default, _on_one_line(told.get(one.name, "")))
+        Taken(
+            one.name,
+            one.annotation,
+            one.default,
+            _on_one_line(told.get(one.name, "")),
+            one.kind is one.POSITIONAL_OR_KEYWORD,
+        )
         for one in list(seen.parameters.values())[1:]
     ]
     return Described(_on_one_line(summary), _on_one_line(more), takes, _plain(seen.return_annotation))

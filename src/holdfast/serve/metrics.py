@@ -26,7 +26,7 @@ from holdfast.disk import index, sessions
 from holdfast.errors import HoldfastError
 from holdfast.ops.context import newest_first
 from holdfast.serve import gate
-from holdfast.serve.routes import TOKEN, failure
+from holdfast.serve.routes import REFUSED, TOKEN, failure
 from holdfast.serve.tail import Place, Tail
 from holdfast.serve.work import Work
 
@@ -61,6 +61,7 @@ class Metrics:
             "/metrics",
             self.show,
             dependencies=TOKEN,
+            responses=REFUSED,
             operation_id="metrics",
             tags=["metrics"],
             summary="Figures of the service and of live sessions, for Prometheus.",

@@ -32,6 +32,14 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 #: Routes are tried in their order, and these are asked for again and again by scripts.
 _OFTEN = ("context.", "hooks.")
 _MOST_SHOWN, _MOST_ERRORS = 80, 5
+_WHY = {"description": "Why there is no other answer."}
+#: The same for routes whose answers are not JSON; their errors are.
+REFUSED: dict[int | str, dict[str, Any]] = {
+    "default": {
+        **_WHY,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
 #: Said, not checked: nothing gets here that the gate has not let in.
 TOKEN = [Depends(HTTPBearer(description="What stands in home/token."))]
 _encode = msgspec.json.Encoder().encode
@@ -53,7 +61,7 @@ def application(work: Work) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         separate_input_output_schemas=False,
-        responses={"default": {"model": Problem, "description": "Why there is no other answer."}},
+        responses={"default": {"model": Problem, **_WHY}},
         exception_handlers={
             HTTPException: _not_found,
             RequestValidationError: _misunderstood,

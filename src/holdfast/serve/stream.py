@@ -11,7 +11,7 @@ from fastapi import FastAPI, Header, Query
 from fastapi.responses import Response, StreamingResponse
 
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.serve.routes import TOKEN, failure
+from holdfast.serve.routes import REFUSED, TOKEN, failure
 from holdfast.serve.tail import Place, Tail
 from holdfast.serve.work import Work
 
@@ -33,6 +33,7 @@ class Stream:
             "/events/stream",
             self.open,
             dependencies=TOKEN,
+            responses=REFUSED,
             operation_id="events.stream",
             tags=["events"],
             summary="What happens, as it happens: server-sent events of the trail.",
