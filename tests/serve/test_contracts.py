@@ -196,6 +196,19 @@ def test_a_transcript_is_measured_as_the_command_line_does(service: Service, tmp
     assert get(service, f"/usage?transcript={path}") == (200, json.loads(shown))
 
 
+def test_a_scan_gives_what_the_command_line_prints(service: Service, tmp_path: Path) -> None:
+    script = Script()
+    script.prompt("go")
+    script.answer(text("done"), context=44_000)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/t.jsonl").write_bytes(script.bytes())
+    environ = {"HOLDFAST_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-m", "holdfast", "sessions", "--scan", str(tmp_path), "--json"]
+    shown = json.loads(subprocess.run(command, env=environ, capture_output=True, check=True).stdout)
+    assert get(service, f"/sessions?scan=true&folder={tmp_path}") == (200, shown)
+    assert shown["tokens"]["responses"] == 1
+
+
 def test_many_saves_at_once_are_all_there_and_each_is_its_own(service: Service) -> None:
     def save(number: int) -> str:
         body = {

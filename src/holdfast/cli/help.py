@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from inspect import getdoc
 from itertools import groupby
 from shutil import get_terminal_size
 from typing import Any
 
 from holdfast.cli.arguments import REQUIRED, Parameter, parameters
+from holdfast.ops.described import docstring
 from holdfast.ops.registry import Operation, everything
 
 #: A pipe has no width.
@@ -26,7 +26,7 @@ def overview(group: list[str]) -> str:
     paths = {one: path for one, path in paths.items() if path[: len(group)] == group}
     chosen = sorted(paths, key=lambda one: (len(paths[one]) > 1, one.name))
     blocks = [
-        [(" ".join(paths[one]), _first_words(_doc(one))) for one in alike]
+        [(" ".join(paths[one]), _first_words(one)) for one in alike]
         for _, alike in groupby(chosen, key=lambda one: paths[one][:-1])
     ]
     name = " ".join(["holdfast", *group])
@@ -44,22 +44,18 @@ def overview(group: list[str]) -> str:
 def page(operation: Operation) -> str:
     """All of its docstring, and each parameter."""
     taken = parameters(operation.load())
-    about, _, listed = _doc(operation).partition("\n\nParameters\n----------\n")
-    told = {**_EVERY, **dict(re.findall(r"^(\w+).*\n((?:[ \n].*\n?)*)", listed, re.MULTILINE))}
+    about, told = docstring(operation.load())
+    told = {**_EVERY, **told}
     usage = ["usage: holdfast", *operation.name.split(".")]
     usage += [one.word if one.default is REQUIRED else f"[{one.word}]" for one in taken if one.by_place]
     usage += [f"{one.flag} {one.word}" for one in taken if one.default is REQUIRED and not one.by_place]
-    rows = [(_named(one), " ".join(told.get(one.name, "").split()) + _default(one)) for one in taken]
+    rows = [(_named(one), told.get(one.name, "") + _default(one)) for one in taken]
     paragraphs = [textwrap.fill(text, _width()) for text in about.split("\n\n")]
     return "\n\n".join([" ".join([*usage, "[OPTIONS]"]), *paragraphs, *_columns([rows])])
 
 
-def _doc(operation: Operation) -> str:
-    return getdoc(operation.load()) or ""
-
-
-def _first_words(doc: str) -> str:
-    return re.split(r"[:;.](?=\s|$)", doc, maxsplit=1)[0]
+def _first_words(operation: Operation) -> str:
+    return re.split(r"[:;.](?=\s|$)", docstring(operation.load())[0], maxsplit=1)[0]
 
 
 def _named(one: Parameter) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from inspect import Parameter, getdoc, signature
-from typing import Any, get_origin
+from dataclasses import dataclass, is_dataclass
+from inspect import Parameter, getdoc, getsource, signature
+from typing import Any, get_origin, get_type_hints
 
 REQUIRED = Parameter.empty
-_LISTED = "\n\nParameters\n----------\n"
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,45 @@ class Described:
 
 def described(function: Callable[..., Any]) -> Described:
     """Of an operation: without its first parameter, which is the app."""
-    about, _, listed = (getdoc(function) or "").partition(_LISTED)
-    told = dict(re.findall(r"^(\w+).*\n((?:[ \n].*\n?)*)", listed + "\n", re.MULTILINE))
+    about, told = docstring(function)
     summary, _, more = about.partition("\n\n")
-    seen = signature(function, eval_str=True)
+    seen = signature(function, locals=_for_types(function), eval_str=True)
     takes = [
         Taken(
             one.name,
             one.annotation,
             one.default,
-            _on_one_line(told.get(one.name, "")),
+            told.get(one.name, ""),
             one.kind is one.POSITIONAL_OR_KEYWORD,
         )
         for one in list(seen.parameters.values())[1:]
     ]
     return Described(_on_one_line(summary), _on_one_line(more), takes, _plain(seen.return_annotation))
+
+
+def docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """(what it says before its parameters, what it says of each)."""
+    about, _, listed = (getdoc(function) or "").partition("\n\nParameters\n----------\n")
+    told = re.findall(r"^(\w+).*\n((?:[ \n].*\n?)*)", listed + "\n", re.MULTILINE)
+    return about, {name: _on_one_line(words) for name, words in told}
+
+
+def fields_of(kind: Any) -> dict[str, Any]:
+    """Name -> type of what a value says of itself: of a dataclass, or of a class with slots; else {}."""
+    if not isinstance(kind, type) or not (is_dataclass(kind) or vars(kind).get("__slots__")):
+        return {}
+    return get_type_hints(kind)
+
+
+def _for_types(function: Callable[..., Any]) -> dict[str, Any]:
+    """What the function's module imports for type checkers alone: it says what the function gives, but is
+    loaded only when that is made."""
+    names: dict[str, Any] = {}
+    for part in ast.parse(getsource(sys.modules[function.__module__])).body:
+        if isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING":
+            code = compile(ast.Module(part.body, []), function.__module__, "exec")
+            exec(code, names)  # noqa: S102  imports in our own source
+    return names
 
 
 def _plain(kind: Any) -> Any:

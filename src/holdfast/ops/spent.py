@@ -29,6 +29,11 @@ class Tokens:
     """What responses read and wrote, as the API counted it."""
 
     __slots__ = tuple(_COUNTED)
+    responses: int
+    input: int
+    cache_read: int
+    cache_creation: int
+    output: int
 
     def __init__(self, counted: Iterable[list[int]]) -> None:
         self.responses = self.input = self.cache_read = self.cache_creation = self.output = 0
@@ -44,6 +49,12 @@ class Spent:
     """Of one session, with its subagents' files."""
 
     __slots__ = ("session", "project", "last", "tokens", "models", "files")  # noqa: RUF023
+    session: str
+    project: str
+    last: str
+    tokens: Tokens
+    models: list[str]
+    files: dict[str, Tokens]
 
     def __init__(
         self, project: str, session: str, changed: int, models: list[str], files: dict[str, list[int]]
@@ -63,6 +74,14 @@ class Spending:
         *("folder", "files", "bytes", "read"),
         *("tokens", "models", "sessions", "problems"),
     )
+    folder: str
+    files: int
+    bytes: int
+    read: int
+    tokens: Tokens
+    models: dict[str, Tokens]
+    sessions: list[Spent]
+    problems: list[str]
 
     def __init__(self, folder: str, made: Scan) -> None:
         self.folder = folder

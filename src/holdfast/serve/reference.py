@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from holdfast.core.config import written
-from holdfast.ops.described import REQUIRED, Taken, described
+from holdfast.ops.described import REQUIRED, Taken, described, fields_of
 from holdfast.ops.registry import BY_HAND, Operation, everything
 
 _INTRODUCTION = """\
@@ -87,14 +86,13 @@ def _kind(kind: Any, *, is_input: bool = False) -> str:
 
 def _fields(kind: Any, told: set[Any]) -> Iterator[str]:
     """Of every value with fields that is in it, each once."""
-    if is_dataclass(kind) and isinstance(kind, type) and kind not in told:
+    found = fields_of(kind)
+    if found and kind not in told:
         told.add(kind)
-        hints = get_type_hints(kind)
-        yield f"- `{kind.__name__}`: " + ", ".join(
-            f"`{one.name}` {_kind(hints[one.name])}" for one in fields(kind)
-        )
-        for one in fields(kind):
-            yield from _fields(hints[one.name], told)
+        said = ", ".join(f"`{name}` {_kind(one)}" for name, one in found.items())
+        yield f"- `{kind.__name__}`: {said}"
+        for one in found.values():
+            yield from _fields(one, told)
     for inner in get_args(kind):
         yield from _fields(inner, told)
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import reduce
 from inspect import Parameter, Signature
+from operator import or_
+from types import UnionType
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -23,7 +26,7 @@ from starlette.exceptions import HTTPException
 
 import holdfast
 from holdfast.errors import BadInput, HoldfastError, is_full
-from holdfast.ops.described import REQUIRED, Described, described
+from holdfast.ops.described import REQUIRED, Described, described, fields_of
 from holdfast.ops.registry import BY_HAND, Operation, everything
 from holdfast.serve.work import Work
 
@@ -42,7 +45,13 @@ REFUSED: dict[int | str, dict[str, Any]] = {
 }
 #: Said, not checked: nothing gets here that the gate has not let in.
 TOKEN = [Depends(HTTPBearer(description="What stands in home/token."))]
-_encode = msgspec.json.Encoder().encode
+
+
+def _of_slots(value: object) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}  # type: ignore[attr-defined]
+
+
+_encode = msgspec.json.Encoder(enc_hook=_of_slots).encode
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ def _add(app: FastAPI, work: Work, operation: Operation) -> None:
         tags=[operation.name.partition(".")[0]],
         summary=says.summary,
         description=says.about or says.summary,
-        response_model=says.gives,
+        response_model=_shape(says.gives),
     )
 
 
@@ -115,6 +124,19 @@ def _model(operation: Operation, says: Described) -> type[BaseModel]:
     }
     config = ConfigDict(extra="forbid", strict=operation.writes, allow_inf_nan=False)
     return create_model(operation.name, __config__=config, **fields)
+
+
+def _shape(kind: Any) -> Any:
+    """The same type, with models for classes that the framework could not describe."""
+    parts = tuple(map(_shape, get_args(kind)))
+    if get_origin(kind) is UnionType:
+        return reduce(or_, parts)
+    if get_origin(kind) in (list, dict):
+        return get_origin(kind)[parts]
+    if is_dataclass(kind) or not fields_of(kind):
+        return kind
+    fields: dict[str, Any] = {name: (_shape(one), ...) for name, one in fields_of(kind).items()}
+    return create_model(kind.__name__, **fields)
 
 
 class _Route(APIRoute):
@@ -174,7 +196,7 @@ def answer(value: object, status: int = 200) -> Response:
     try:
         body = _encode(value)
     except UnicodeEncodeError:  # the name of a file that is no text
-        body = json.dumps(msgspec.to_builtins(value)).encode()
+        body = json.dumps(msgspec.to_builtins(value, enc_hook=_of_slots)).encode()
     return Response(body, status, media_type="application/json")
 
 
