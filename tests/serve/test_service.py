@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
 
@@ -83,6 +84,15 @@ def test_an_operation_that_takes_too_long_is_given_up_and_the_service_goes_on(tm
         assert status == 503
         assert "not done in 1 s (service.timeout_seconds)" in said["error"]
         assert get(service, "/context/usage?used_tokens=1")[0] == 200
+
+
+def test_a_mistake_of_ours_is_told_as_one_and_the_service_goes_on(tmp_path: Path) -> None:
+    program = SLOW.replace("time.sleep(2), looked(app)", "1 / 0")
+    with serving(tmp_path / "home", program=["-c", program]) as service:
+        status, said = get(service, "/status")
+        assert (status, list(said)) == (500, ["error"])
+        assert "a mistake in holdfast: ZeroDivisionError" in said["error"]
+        assert get(service, "/live")[0] == 200
 
 
 def test_a_port_that_something_else_has_is_named(tmp_path: Path) -> None:
@@ -254,8 +264,14 @@ def test_something_else_where_saves_are_is_told(tmp_path: Path) -> None:
 def test_a_save_that_goes_wrong_costs_no_other(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:
         (tmp_path / "home/environments/broken.jsonl").mkdir(parents=True)
-        assert save(service, "broken", "x")[0] >= 400
-        assert save(service, "whole", "x")[0] == 200
+        with ThreadPoolExecutor(8) as pool:
+            names = ["broken", "whole", "other", "whole"] * 10
+            answers = list(pool.map(lambda name: save(service, name, "x")[0], names))
+    assert {name: {a for n, a in zip(names, answers, strict=True) if n == name} for name in names} == {
+        "broken": {400},
+        "whole": {200},
+        "other": {200},
+    }
 
 
 def test_over_tls_it_may_be_exposed(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter as Count
 from collections.abc import Iterable, Iterator
@@ -40,7 +39,6 @@ _KIND = "text/plain; version=0.0.4; charset=utf-8"
 class Metrics:
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.one_at_a_time = asyncio.Lock()
         self.registry = CollectorRegistry()
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.requests = Counter(
@@ -70,8 +68,7 @@ class Metrics:
 
     async def show(self) -> Response:
         try:
-            async with self.one_at_a_time:
-                text = await self.work.in_thread(lambda: generate_latest(self.registry))
+            text = await self.work.in_thread("metrics", lambda: generate_latest(self.registry))
         except (HoldfastError, OSError) as problem:
             return failure(problem)
         return Response(text, media_type=_KIND)

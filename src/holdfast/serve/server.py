@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import uvicorn
 
 from holdfast.app import Holdfast
+from holdfast.disk import checkpoints
 from holdfast.serve.gate import OPEN, App, Gate
 from holdfast.serve.metrics import Metrics
 from holdfast.serve.routes import application
@@ -32,6 +33,7 @@ def run(
     key: str | None = None,
 ) -> None:
     """`ready` once it serves; until a signal says so. What is then being answered is answered first."""
+    checkpoints.seal_key(app.home)  # made once, before two operations could want to
     work = Work(app)
     config = uvicorn.Config(
         guarded(work, token, hosts, "https" if cert else "http"),
@@ -49,9 +51,13 @@ def run(
         ssl_certfile=cert,
         ssl_keyfile=key,
     )
-    for number in (signal.SIGTERM, signal.SIGINT):  # which uvicorn raises once more when all is done
-        signal.signal(number, lambda *_: None)
-    _Server(config, work, ready).run([listener])
+    server = _Server(config, work, ready)
+    for number in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # also while it starts, and when uvicorn has it end by them
+        signal.signal(number, server.handle_exit)
+    server.run([listener])
     if not work.close():
         os._exit(0)  # a disk that does not answer must not be waited for
 

@@ -17,6 +17,7 @@ from holdfast.serve.work import Work
 
 MOST_CLIENTS = 16
 _LOOK_S, _HEARTBEAT_S = 0.5, 15.0
+_LANE = "stream"
 
 
 class TooMany(HoldfastError):
@@ -55,7 +56,7 @@ class Stream:
         if self.clients >= MOST_CLIENTS:
             return failure(TooMany(f"{MOST_CLIENTS} streams are open already; close one and try again"))
         try:
-            tail = await self.work.in_thread(lambda: Tail(self.work.app().home, after))
+            tail = await self.work.in_thread(_LANE, lambda: Tail(self.work.app().home, after))
         except (HoldfastError, OSError) as problem:
             return failure(problem)
         return _Events(self._events(tail, session))
@@ -67,7 +68,7 @@ class Stream:
             while not self.work.stopping:
                 said = "".join(
                     _event(place, note)
-                    for place, note in await self.work.in_thread(tail.read)
+                    for place, note in await self.work.in_thread(_LANE, tail.read)
                     if session is None or note.get("session") == session
                 )
                 if said or quiet >= _HEARTBEAT_S:

@@ -1,5 +1,9 @@
 """How the service carries an operation out: at once where it only counts, else in a thread, within a time
-limit; saves that wait at the same time, with one write."""
+limit; saves that wait at the same time, with one write.
+
+A lock on a file is the process's, not a thread's: two threads that take it both have it. So whatever may
+take the same one goes one after the other, in a lane: all writes share one, every read has its own.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from holdfast.ops.config import settled
 from holdfast.ops.registry import Operation
 from holdfast.ops.saves import Draft, Saved, keep
 
-_THREADS = 8
+_WRITES = "writes"
 #: Operation -> the parameter with which it neither reads nor writes a file.
 _COUNTED = {"context.usage": "used_tokens"}
 _AUTO_SAVE = "context.auto-save"
@@ -35,15 +39,14 @@ class _Batch:
     """Saves that are written together; `done` gives what became of each."""
 
     drafts: list[Draft] = field(default_factory=list)
-    done: asyncio.Task[list[Saved]] | None = None
+    done: asyncio.Task[list[Saved | HoldfastError | OSError]] | None = None
 
 
 class Work:
     def __init__(self, app: Holdfast) -> None:
         self._app = app
         self._settings = _signature(app)
-        self._threads = ThreadPoolExecutor(_THREADS, "operation")
-        self._writer = ThreadPoolExecutor(1, "saves")  # of its own: a save does not wait for a scan
+        self._lanes: dict[str, ThreadPoolExecutor] = {}
         self._running: set[Future[Any]] = set()
         self._writing = asyncio.Lock()
         self._batch = _Batch()
@@ -64,11 +67,14 @@ class Work:
         if operation.name == _AUTO_SAVE:
             return contract.answered(await self._saved(contract.drafted(**given)))
         app = copy.copy(self.app())  # an operation may note on it what it met
-        return await self.in_thread(lambda: function(app, **given))
+        lane = _WRITES if operation.writes else operation.name
+        return await self.in_thread(lane, lambda: function(app, **given))
 
-    async def in_thread(self, call: Callable[[], Any], threads: ThreadPoolExecutor | None = None) -> Any:
+    async def in_thread(self, lane: str, call: Callable[[], Any]) -> Any:
         seconds = self.app().config["service.timeout_seconds"]
-        running = (threads or self._threads).submit(call)
+        if lane not in self._lanes:
+            self._lanes[lane] = ThreadPoolExecutor(1, lane)
+        running = self._lanes[lane].submit(call)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         try:
@@ -86,20 +92,36 @@ class Work:
         if batch.done is None:
             batch.done = asyncio.create_task(self._write(batch))
         saved = await asyncio.shield(batch.done)  # whoever hangs up takes nobody else's save along
-        return saved[place]
+        one = saved[place]
+        if isinstance(one, Exception):
+            raise one
+        return one
 
-    async def _write(self, batch: _Batch) -> list[Saved]:
+    async def _write(self, batch: _Batch) -> list[Saved | HoldfastError | OSError]:
         async with self._writing:
             self._batch = _Batch()
             app = copy.copy(self.app())
-            kept: list[Saved] = await self.in_thread(lambda: keep(app, batch.drafts), self._writer)
-            return kept
+            done = await self.in_thread(_WRITES, lambda: _kept(app, batch.drafts))
+            return [done[id(draft)] for draft in batch.drafts]
 
     def close(self) -> bool:
         """No more work. False where some is still going on, and may for ever."""
-        for threads in (self._threads, self._writer):
-            threads.shutdown(wait=False, cancel_futures=True)
+        for lane in self._lanes.values():
+            lane.shutdown(wait=False, cancel_futures=True)
         return not self._running
+
+
+def _kept(app: Holdfast, drafts: list[Draft]) -> dict[int, Saved | HoldfastError | OSError]:
+    """What became of each, by its identity. One environment that cannot be written costs no other."""
+    done: dict[int, Saved | HoldfastError | OSError] = {}
+    for environment in {draft.environment for draft in drafts}:
+        those = [draft for draft in drafts if draft.environment == environment]
+        try:
+            found: Sequence[Saved | HoldfastError | OSError] = keep(app, those)
+        except (HoldfastError, OSError) as problem:
+            found = [problem] * len(those)
+        done.update(zip(map(id, those), found, strict=True))
+    return done
 
 
 def _signature(app: Holdfast) -> Sequence[int]:
