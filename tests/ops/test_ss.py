@@ -16,6 +16,7 @@ from holdfast.clock import now
 from holdfast.disk import checkpoints, retention, saves
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.ops import saves as ops
+from holdfast.ops.contract import auto_save
 from holdfast.ops.resume import rs
 from holdfast.ops.saves import list_all, show, ss, tags
 from taken import Session, documents, entries
@@ -166,6 +167,18 @@ def test_the_context_is_what_was_said_and_what_the_checkpoint_says(
         assert words in str(found)
     assert found.checkpoint == str(documents(project)[-1])
     assert found.checkpoint in inside[1]
+
+
+def test_what_was_typed_is_not_hidden_by_what_saved_itself_since(app: Holdfast, project: Path) -> None:
+    ss(app, "dev", next="dredge")
+    ss(app, "dev", next="paint the buoys")
+    auto_save(app, environment="dev", used_tokens=175_000, inferred_task="full", project=str(project))
+    inside = body(str(rs(app, "dev")))
+    assert inside[2] == "Task: full"
+    at = inside.index("Before that, just now, by hand:")
+    assert inside[at + 1] == "Next steps: paint the buoys"
+    ss(app, "dev", task="by hand again")
+    assert "Before that" not in str(rs(app, "dev"))
 
 
 def test_what_changed_since_is_said(app: Holdfast, home: Path, project: Path) -> None:

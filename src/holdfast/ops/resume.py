@@ -61,16 +61,22 @@ def rs(app: Holdfast, environment: str, *, start: bool = False) -> Context:
         Start the client with it, in the folder of the work.
     """
     drain(app)
-    context = _context(app, of(app, environment)[-1])
+    *before, save = of(app, environment)
+    typed = [one for one in before if one.source == saves.MANUAL and one.lineage == save.lineage]
+    context = _context(app, save, None if save.source == saves.MANUAL or not typed else typed[-1])
     if start:
         _start(app, context)
     return context
 
 
-def _context(app: Holdfast, save: Saved) -> Context:
+def _context(app: Holdfast, save: Saved, typed: Saved | None) -> Context:
+    """`typed` is what a person saved of the same work before a commit or a full window did: it says what
+    those cannot."""
     at_now, ground = now(), Ground(save.project) if save.project else None
     kept, path, trouble = _kept(app, save)
     lines = _said(save)
+    if typed:
+        lines += [f"Before that, {ago(at_now - at(typed.at))}, by hand:", *_said(typed)]
     if trouble:
         lines.append(not_typed(trouble))
     if kept and ground:
