@@ -19,6 +19,7 @@ import pytest
 
 from asking import get, post
 from door import Service, serving
+from repository import Repository, saved
 
 
 def start(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -48,7 +49,12 @@ def test_others_find_it_and_it_leaves_nothing_behind_that_says_it_runs(tmp_path:
         assert {path.stat().st_mode & 0o777 for path in home.iterdir()} == {0o600}
         assert home.stat().st_mode & 0o777 == 0o700
     assert service.process.returncode == 0
-    assert sorted(path.name for path in home.iterdir()) == ["serve.lock", "token"]
+    assert sorted(path.name for path in home.iterdir()) == [
+        "seal.key",
+        "seal.lock",
+        "serve.lock",
+        "token",
+    ]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -272,6 +278,34 @@ def test_a_save_that_goes_wrong_costs_no_other(tmp_path: Path) -> None:
         "whole": {200},
         "other": {200},
     }
+
+
+def test_a_commit_that_waits_in_the_spool_is_saved_by_the_service(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "project", tmp_path / "home")
+    repository.commit("Dredge the lock")
+    assert saved(tmp_path / "home", "development") == []
+    with serving(tmp_path / "home"):
+        deadline = time.monotonic() + 30
+        while not saved(tmp_path / "home", "development"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    (save_,) = saved(tmp_path / "home", "development")
+    assert save_["task"] == "Commit: Dredge the lock"
+
+
+def test_the_monitor_of_the_command_line_saves_through_it(service: Service, tmp_path: Path) -> None:
+    environ = {
+        "HOLDFAST_HOME": str(service.home),
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "CONTEXTS_URL": service.url.replace("127.0.0.1", "localhost"),
+        "CONTEXTS_ENV": "monitored",
+    }
+    command = [sys.executable, "-m", "holdfast", "monitor", "171000", "200000"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60)
+    assert "Recommend: rs monitored" in done.stdout
+    assert done.stderr == ""
+    assert len(saved(service.home, "monitored")) == 1
 
 
 def test_over_tls_it_may_be_exposed(tmp_path: Path) -> None:

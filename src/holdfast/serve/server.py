@@ -21,6 +21,8 @@ from holdfast.serve.work import Work
 #: Seconds in which what is being answered is answered to its end when the service stops.
 _STOPS_S = 5
 _IDLE_S = 30
+#: Seconds after which a commit is saved, if no session of its working tree has done it before.
+_SETTLES_S = 2
 
 
 def run(
@@ -46,6 +48,8 @@ def run(
         proxy_headers=False,
         server_header=False,
         headers=[("cache-control", "no-store"), ("x-content-type-options", "nosniff")],
+        callback_notify=work.settle,
+        timeout_notify=_SETTLES_S,
         timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=_STOPS_S,
         ssl_certfile=cert,

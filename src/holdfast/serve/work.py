@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.app import Holdfast
-from holdfast.disk import compiled
+from holdfast.disk import compiled, trail
 from holdfast.errors import HoldfastError
 from holdfast.ops import contract
+from holdfast.ops.breakpoints import drain
 from holdfast.ops.config import settled
 from holdfast.ops.registry import Operation
 from holdfast.ops.saves import Draft, Saved, keep
@@ -50,6 +51,7 @@ class Work:
         self._running: set[Future[Any]] = set()
         self._writing = asyncio.Lock()
         self._batch = _Batch()
+        self._settling: asyncio.Task[None] | None = None
         self.stopping = False
 
     def app(self) -> Holdfast:
@@ -103,6 +105,18 @@ class Work:
             app = copy.copy(self.app())
             done = await self.in_thread(_WRITES, lambda: _kept(app, batch.drafts))
             return [done[id(draft)] for draft in batch.drafts]
+
+    async def settle(self) -> None:
+        """What a commit hook has left in the spool is saved, unless that is being done already."""
+        if self._settling is None or self._settling.done():
+            self._settling = asyncio.create_task(self._settle())
+
+    async def _settle(self) -> None:
+        app = copy.copy(self.app())
+        try:
+            await self.in_thread(_WRITES, lambda: drain(app))
+        except (HoldfastError, OSError) as problem:  # it waits on
+            trail.note(app.home, "degraded.service", what=str(problem))
 
     def close(self) -> bool:
         """No more work. False where some is still going on, and may for ever."""
