@@ -4,6 +4,7 @@
 else brings an event.
 """
 
+import posix
 import time
 
 from holdfast import watch
@@ -121,6 +122,8 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
     # The client tells its hooks the project, but not its commands, and `cwd` goes where the model goes.
     told = app.environ.get("CLAUDE_PROJECT_DIR", "") if app.in_hook else ""
     state.heard.project = told or state.heard.project or event.cwd
+    if event.name == "SessionStart" and app.in_hook:
+        state.heard.process = posix.getppid()  # the client
     state.overlay(event)
     if event.name in _TASKS_AT and not event.agent:
         _read_tasks(state, app)

@@ -61,6 +61,13 @@ def test_without_arguments_the_newest_session_is_measured(tmp_path: Path, projec
     assert usage(inside).session == "alpha"
 
 
+def test_a_session_that_has_just_begun_is_measured_all_the_same(tmp_path: Path, projects: Path) -> None:
+    """The client writes other things first."""
+    (projects / "young.jsonl").write_text('{"type":"mode","mode":"normal","sessionId":"young"}\n')
+    found = usage(opened(tmp_path), session="young")
+    assert (found.session, found.turns, found.source != "usage") == ("young", 0, True)
+
+
 def test_a_session_known_only_by_its_hooks_is_measured_from_what_they_heard(tmp_path: Path) -> None:
     home = tmp_path / "home"
     for number in range(3):

@@ -21,7 +21,7 @@ _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed tree broke tests committed"
+    "guard burst habit pressed tree broke tests committed process"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -43,6 +43,7 @@ class Heard:
     lost = 0  # whether a summary lost something that is still to be said
     burst = 0  # the number of the last compaction that was spoken of, because there were too many
     active = 0  # milliseconds of work since the last checkpoint
+    process = 0  # of the client that began the session last
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
     tree = ""  # under which name breakpoints of its working tree are spooled

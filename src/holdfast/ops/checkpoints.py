@@ -14,6 +14,7 @@ from holdfast.core.events import Event
 from holdfast.disk import checkpoints, index, marks, sessions
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
 from holdfast.material import Ground
+from holdfast.ops import asking
 from holdfast.ops.context import find, newest_first, read
 
 
@@ -105,7 +106,7 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
 
 def session_in(app: Holdfast, folder: str) -> str:
     """The session that asks, else the newest of the work in a folder."""
-    inside = app.environ.get("CLAUDE_CODE_SESSION_ID")
+    inside = asking.session(app)
     if inside:
         return inside
     found = newest_first(app)

@@ -14,6 +14,7 @@ from holdfast.core.state import State
 from holdfast.disk import client, sessions, transcripts
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import BadInput, Damaged, NotFound
+from holdfast.ops import asking
 
 _ALL = 1 << 62
 #: (key of the percentage below which it is so, the service's word)
@@ -102,7 +103,7 @@ def locate(app: Holdfast, transcript: str | None, session: str | None) -> tuple[
         state, path, degraded = find(app, session if session is not None else newest(app))
     if path:
         degraded += read(state, path, _ALL)
-    if path and not state.seen.entries and os.path.getsize(path):
+    if transcript is not None and not state.seen.entries and os.path.getsize(path):
         raise BadInput(f"{path} is not a transcript of Claude Code: none of its lines is part of one")
     return state, path, degraded
 
@@ -171,7 +172,7 @@ def read_all(app: Holdfast, transcript: str | None, session: str | None) -> tupl
 
 
 def newest(app: Holdfast) -> str:
-    inside = app.environ.get("CLAUDE_CODE_SESSION_ID")  # asked by the agent itself
+    inside = asking.session(app)
     if inside:
         return inside
     found = newest_first(app)
