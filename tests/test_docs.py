@@ -17,6 +17,7 @@ import pytest
 from holdfast.core.config import KEYS, expected, written
 from holdfast.disk import spool
 from holdfast.ops import configtext
+from holdfast.ops.registry import ALWAYS_LOADED
 from hooks import environ, run_hook
 from repository import PLAIN, Repository, saved, spooled
 from session import Script, text, use
@@ -252,3 +253,24 @@ def test_every_key_of_a_breakpoint_is_described(tmp_path: Path) -> None:
     (entry,) = spooled(tmp_path / "home")
     keys = {*entry, *spool._SHAPES[spool.TESTS]} - {"kind"}
     assert all(f"`{key}`" in page for key in keys)
+
+
+def test_the_page_of_the_server_shows_what_the_commands_really_print(tmp_path: Path) -> None:
+    page = (REPO / "docs/mcp.md").read_text()
+    shown = "\n".join(line[4:] for line in page.splitlines() if line.startswith("    "))
+    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ |claude ).*\n?)*)", shown, re.MULTILINE)
+    assert len(commands) == 2
+    alone = {"HOME": str(tmp_path), "PATH": os.defpath}
+    for line, output in commands:
+        command = line.replace("holdfast ", f"{shlex.quote(sys.executable)} -m holdfast ")
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=alone, capture_output=True, text=True, check=True
+        )
+        pattern = ".*".join(re.escape(part) for part in output.strip().split("…"))
+        assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), (line, done.stdout)
+
+
+def test_the_page_of_the_server_names_the_tools_that_are_always_loaded() -> None:
+    page = (REPO / "docs/mcp.md").read_text()
+    (named,) = re.findall(r"always before the model: ([^.]*)\.", page)
+    assert re.findall(r"`(\w+)`", named) == sorted(name.replace(".", "_") for name in ALWAYS_LOADED)

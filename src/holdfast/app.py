@@ -65,10 +65,14 @@ class Holdfast:
 
     @classmethod
     def open(cls, environ: dict[str, str] | None = None) -> "Holdfast":
-        if environ is None:
-            environ = {
-                name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
-                for name, value in posix.environ.items()
-            }
+        environ = environment() if environ is None else environ
         root, client_dir = locate(environ)
         return cls(Home(root), client_dir, environ)
+
+
+def environment() -> dict[str, str]:
+    """This process's, as text."""
+    return {
+        name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
+        for name, value in posix.environ.items()
+    }

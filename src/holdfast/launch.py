@@ -13,6 +13,10 @@ try:
     package = __file__[: -len("/launch.py")]
     sys.path.insert(0, sys.path.pop())  # lib-dynload, where _json is, before the large directory
     sys.path.append(package[: -len("/holdfast")])
+    if sys.argv[1:2] == ["mcp"]:  # no hook: a server, which stays
+        from holdfast.mcp import stdio
+
+        stdio.main()
     try:
         fd = posix.open(f"{package}/__pycache__/hot.{sys.implementation.cache_tag}", posix.O_RDONLY)
         data = posix.read(fd, 1 << 20)

@@ -6,10 +6,9 @@ import io
 import sys
 
 from holdfast import __version__
-from holdfast.app import Holdfast
 from holdfast.cli.arguments import parameters, parse, unknown
-from holdfast.core.config import HOME, PREFIX
-from holdfast.errors import BadInput, HoldfastError, MissingExtra
+from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.ops.calling import call, plain
 from holdfast.ops.registry import Operation, everything
 
 TYPE_CHECKING = False
@@ -77,10 +76,7 @@ def _found(words: list[str]) -> tuple[Operation | None, list[str]]:
 
 def _call(operation: Operation, given: dict[str, Any]) -> int:
     as_json = given.pop("json", False)
-    app = _opened(given.pop("config", ()))
-    if app.trouble and not operation.mends:
-        raise BadInput(app.trouble)
-    value = operation.load()(app, **given)
+    value = call(operation, given, given.pop("config", ()))
     if as_json:
         import json
 
@@ -98,25 +94,3 @@ def _shown(value: object) -> None:
     from holdfast.cli.show import show
 
     show(value)
-
-
-def _opened(config: tuple[str, ...]) -> Holdfast:
-    app = Holdfast.open()
-    variables = [name for name in app.environ if name.startswith(PREFIX) and name != HOME]
-    if app.compiled.is_stale or app.compiled.trouble or config or variables:
-        from holdfast.ops.config import settled  # which loads the library for YAML
-
-        return settled(app, config)
-    return app
-
-
-def plain(value: object) -> Any:
-    """A value as JSON can carry it."""
-    fields = getattr(value, "__dataclass_fields__", None) or getattr(value, "__slots__", None)
-    if fields:
-        return {name: plain(getattr(value, name)) for name in fields}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    return value

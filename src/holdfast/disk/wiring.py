@@ -21,8 +21,8 @@ def covers(home: Home, project: str) -> bool:
 
 
 def applying(home: Home, project: str) -> list[dict]:
-    """The wirings that count in `project`, its own before the user's."""
-    found = wirings(home)
+    """The wirings of settings that count in `project`, its own before the user's."""
+    found = [wiring for wiring in wirings(home) if wiring.get("scope") != "server"]
     own = [wiring for wiring in found if wiring.get("scope") == "project" and _folder(wiring) == project]
     return own + [wiring for wiring in found if wiring.get("scope") != "project"]
 
@@ -55,3 +55,16 @@ def setting(path: object, name: str) -> object:
     except (OSError, BadInput, *UNREADABLE):
         return None
     return data.get(name) if type(data) is dict else None
+
+
+def is_server(value: object) -> bool:
+    """Whether an entry of the client's `mcpServers` runs us."""
+    words = value.get("args") if type(value) is dict else None
+    return type(words) is list and any(type(word) is str and word.endswith(MARK) for word in words)
+
+
+def serves(environ: dict[str, str], client_dir: str) -> bool:
+    """Whether the client starts our server for this user, so that the plugin's stands down."""
+    home = client_dir if environ.get("CLAUDE_CONFIG_DIR") else environ.get("HOME", "")
+    servers = setting(f"{home}/.claude.json", "mcpServers")
+    return type(servers) is dict and is_server(servers.get("holdfast"))

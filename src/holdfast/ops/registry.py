@@ -1,5 +1,5 @@
-"""The page that says what holdfast does. Every shell (command line, later HTTP and MCP) walks it:
-name -> command, signature -> flags, first line of the docstring -> help, table -> read or write.
+"""The page that says what holdfast does. Every shell (command line, HTTP, MCP) walks it:
+name -> command or tool, signature -> flags or schema, docstring -> help, table -> read or write.
 
 Only the operation that was asked for is imported: laziness lives here and nowhere else.
 """
@@ -61,6 +61,7 @@ LOCAL = {
     "config.unset": "holdfast.ops.config:drop",
     "doctor": "holdfast.install.doctor:doctor",
     "install": "holdfast.install.operations:install",
+    "mcp": "holdfast.mcp.command:serve",
     "monitor": "holdfast.ops.monitor:monitor",
     "rs": "holdfast.ops.resume:rs",
     "serve": "holdfast.serve.service:serve",
@@ -70,6 +71,12 @@ LOCAL = {
 }
 #: Parameters that name a file to write: for the command line only.
 BY_HAND = {"replay": ("png", "html")}
+
+#: The tools that an agent always has before it; the others it has to look for, by their names.
+ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health")
+#: Writes that take something away, and writes that may be done twice to the same end.
+DESTRUCTIVE: tuple[str, ...] = ()
+IDEMPOTENT = ("checkpoint.pin",)
 
 #: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.
 _MENDING = ("config.", "doctor", "status", "uninstall")
