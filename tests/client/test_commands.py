@@ -73,7 +73,7 @@ def test_they_cost_the_model_few_characters(tmp_path: Path, binary: Path) -> Non
     (start,) = [event for event in run.stream if event.get("subtype") == "init"]
     assert {name for name in start["slash_commands"] if "holdfast" in name} == {*COMMANDS, SKILL}
     sent = "\n".join(words(message["content"]) for message in run.requests[0]["body"]["messages"])
-    ours = [line for line in sent.split("\n") if "holdfast" in line]
+    ours = [line for line in sent.split("\n") if line.startswith("- holdfast:")]  # and not its server's
     assert sorted(line.split(": ")[0] for line in ours) == [
         f"- {name}" for name in sorted({"holdfast:save", "holdfast:load", SKILL})
     ]

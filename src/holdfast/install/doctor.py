@@ -19,8 +19,9 @@ from typing import Any
 
 from holdfast.app import Holdfast
 from holdfast.disk import sessions
+from holdfast.disk.wiring import is_server
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import githooks, place, record, swap
+from holdfast.install import githooks, place, record, server, swap
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import EVENTS, is_ours
 from holdfast.ops.upkeep import Check, status
@@ -53,6 +54,7 @@ def doctor(app: Holdfast) -> Findings:
     checks = [
         *_wiring(app),
         *_git_hooks(app),
+        _server(app),
         _permissions(app),
         _locks(app),
         _client(app),
@@ -187,6 +189,26 @@ def _fire(command: str) -> str:
         if not Path(home, "sessions/doctor/state.json").exists():
             return "ran, but kept nothing: its launcher or its interpreter is not what it was"
     return ""
+
+
+def _server(app: Holdfast) -> Check:
+    """Started by the very command that the client starts it by, and asked for its tools."""
+    known, mend = server.listed(app), "run: holdfast install --mcp"
+    if not is_server(known):
+        return Check("server", True, f"the client's list has no MCP server of ours; to add it, {mend}")
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    try:
+        done = subprocess.run(  # noqa: S603
+            [str(known["command"]), *known["args"]],
+            input=asked,
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+        tools = len(json.loads(done.stdout)["result"]["tools"])
+    except (OSError, subprocess.TimeoutExpired, ValueError, LookupError, TypeError):
+        return Check("server", False, f"the MCP server {known['command']!r} does not answer", mend)
+    return Check("server", True, f"the MCP server answers, with {tools} tools")
 
 
 def _permissions(app: Holdfast) -> Check:

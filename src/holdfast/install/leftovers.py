@@ -9,7 +9,7 @@ import shutil
 from holdfast.app import Holdfast
 from holdfast.disk.wiring import MARK
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import commands, githooks, place, record, snippet, swap
+from holdfast.install import commands, githooks, place, record, server, snippet, swap
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import found
 
@@ -28,7 +28,7 @@ _SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-
 def verify(app: Holdfast) -> list[str]:
     """The settings files looked through; an error that lists what in them still names holdfast."""
     looked, left = [], []
-    known = [wiring.settings for wiring in record.load(app.home)]
+    known = [wiring.settings for wiring in record.load(app.home) if wiring.scope != server.SCOPE]
     for path in dict.fromkeys([*place.candidates(app), *known]):
         raw = swap.current(path)
         if raw is not None:
@@ -40,6 +40,7 @@ def verify(app: Holdfast) -> list[str]:
             [f"{folder}/CLAUDE.md"] if snippet.MARK in (swap.current(f"{folder}/CLAUDE.md") or b"") else []
         )
     left += [hook.hook for hook in record.git_hooks(app.home) if githooks.is_in(hook.hook)]
+    left += server.left(app)
     if left:
         raise HoldfastError(
             "something of holdfast is left:\n  " + "\n  ".join(left) + "\n"
@@ -73,6 +74,8 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
             "Nothing was changed; look at it and remove it by hand, or run this without --purge"
         )
     for wiring in record.load(app.home):
+        if wiring.scope == server.SCOPE:  # it goes with the user's settings
+            continue
         raw = swap.current(wiring.settings)
         if wiring.settings != settings and raw is not None and _named_in(raw, wiring.settings):
             raise BadInput(

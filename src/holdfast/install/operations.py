@@ -1,7 +1,7 @@
 """`install` and `uninstall`: the client's settings edited, in an order that any kill survives.
 
-    install:    lock → read → plan → back up → record → settings → commands → snippet
-    uninstall:  lock → read → plan → snippet → commands → back up → settings → forget the record
+    install:    lock → read → plan → back up → record → settings → commands → snippet → server
+    uninstall:  lock → read → plan → server → snippet → commands → back up → settings → forget the record
 
 The settings change in one step and only if they still hold what was read; otherwise all is done over.
 Killed anywhere, they hold the old text or the new one, and either command can be run again.
@@ -12,23 +12,20 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import holdfast
 from holdfast.app import Holdfast
-from holdfast.disk import files
-from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import commands, githooks, leftovers, place, plan, record, swap
+from holdfast.errors import BadInput
+from holdfast.install import commands, githooks, leftovers, place, plan, record, server, settings
 from holdfast.install import snippet as snippets
 from holdfast.install.githooks import Hooked
-from holdfast.install.place import Place, speaking_of
-from holdfast.install.plan import Plan
+from holdfast.install.place import speaking_of
+from holdfast.install.plan import Edit, Plan
 from holdfast.install.settings import EVENTS, Launcher
+from holdfast.install.settling import remove_folders, settle, temporary
 from holdfast.ops.config import compile_now
-
-_TRIES = 50
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,7 @@ class Installed:
     replaced: list[str]  # those of them that were there already
     left_alone: list[str]  # what stands in the place of such a file and is not ours
     snippet: str  # the CLAUDE.md that was, or would be, written
+    server: str  # who added, or would add, the MCP server: the client, holdfast; "": nobody
     backup: str
     diff: str
 
@@ -59,12 +57,15 @@ class Installed:
                 f"{'changed' if path in self.replaced else 'new'} file {path}" for path in self.commands
             ]
             lines = [f"lines at the end of {self.snippet}"] if self.snippet else []
-            return [*filter(None, [self.diff]), *files, *lines, *alone]
+            added = [f"MCP server `{server.NAME}`, added by {self.server}"] if self.server else []
+            return [*filter(None, [self.diff]), *files, *added, *lines, *alone]
         lines = [f"wired {len(self.events)} hooks in {self.settings}; statusline: {self.statusline}"]
         if self.commands:
             lines.append("commands: /holdfast:save, /holdfast:load, /holdfast:report, and a skill")
         if self.snippet:
             lines.append(f"what the model should know of it: at the end of {self.snippet}")
+        if self.server:
+            lines.append(f"MCP server `{server.NAME}`, added by {self.server}: for sessions that begin now")
         return lines + alone
 
     def _undo(self) -> list[str]:
@@ -99,6 +100,7 @@ def install(
     dry_run: bool = False,
     statusline: bool = True,
     snippet: bool = False,
+    mcp: bool = False,
     git: bool = False,
 ) -> Installed | Hooked:
     """Wire holdfast into the client's settings, or into a repository of git.
@@ -115,14 +117,19 @@ def install(
         Also the statusline; one that is there is kept and shown with ours.
     snippet
         Also some lines in the CLAUDE.md beside the settings: what the model should know of holdfast.
+    mcp
+        Also the MCP server, for all your projects: `claude mcp add`, where there is a client to ask.
     git
         Not the client's settings but git's post-commit hook: commits become breakpoints.
     """
     if git:
         return githooks.install(app, folder or os.getcwd(), _launcher(), dry_run=dry_run)
     _refuse_folder(folder)
+    if mcp and project:
+        raise BadInput("--mcp adds the server for all your projects: run it without --project")
     target = place.find(app, project)
     launcher = _launcher()
+    edit = _edit(launcher, statusline)
     memory, critical = snippets.beside(target), app.config["auto_context.thresholds.critical"]
     with speaking_of(target.path):
         missing = target.missing_folders()  # before our home is made, which may be in one of them
@@ -130,9 +137,7 @@ def install(
         def next_plan() -> Plan:
             known = record.of(app.home, target.path)
             folders = missing + commands.missing_folders(target.client_folder)
-            return plan.for_install(
-                target, target.read(), known, launcher, statusline=statusline, folders=folders
-            )
+            return plan.for_install(target, target.read(), known, edit, launcher, folders)
 
         target.refuse_if_not_ours_to_edit()
         first = next_plan()  # what is wrong with the file shows before anything is touched
@@ -143,19 +148,24 @@ def install(
         adds = snippet and snippets.added(raw, critical) != raw
         if adds:
             memory.refuse_if_not_ours_to_edit()
+        if mcp:
+            server.refuse_unfit(app)
+        adder = server.who_adds(app, launcher) if mcp else ""
         if dry_run:
             told = memory.path if adds else ""
-            return _installed(first, "", list(todo), replaced, foreign, told, dry_run=True)
+            return _installed(first, "", list(todo), replaced, foreign, told, adder, dry_run=True)
         with record.locked(app.home):
-            done = _settle(app, target, next_plan)
+            done = settle(app, target, next_plan)
             known = record.of(app.home, target.path)
             todo = commands.to_write(target.client_folder, launcher)
             replaced = [path for path in todo if os.path.lexists(path)]
             commands.put(todo)
-            adds = snippet and snippets.settle(memory, _temporary(app, memory), critical)
+            adds = snippet and snippets.settle(memory, temporary(app, memory), critical)
+            if adder:
+                server.put(app, launcher)
         compile_now(app)  # so that hooks know an interpreter that can
     backup, told = known.backup if known else "", memory.path if adds else ""
-    return _installed(done, backup, list(todo), replaced, foreign, told, dry_run=False)
+    return _installed(done, backup, list(todo), replaced, foreign, told, adder, dry_run=False)
 
 
 def uninstall(
@@ -189,15 +199,16 @@ def uninstall(
     with speaking_of(target.path):
         if purge:
             leftovers.refuse_purge(app, target.path)
+        edit = _edit(_launcher(), statusline=True)
 
         def next_plan() -> Plan:
-            return plan.for_uninstall(target, target.read(), record.of(app.home, target.path))
+            return plan.for_uninstall(target, target.read(), record.of(app.home, target.path), edit)
 
         done = next_plan()
         if done.after != done.before:
             target.refuse_if_not_ours_to_edit()
         known = record.of(app.home, target.path)
-        placed = commands.ours(target.client_folder)
+        placed = commands.ours(target.client_folder) or (not project and server.left(app))
         memory = snippets.beside(target)
         raw = memory.read()
         takes = snippets.removed(raw) != raw
@@ -212,13 +223,15 @@ def uninstall(
         ):
             with record.locked(app.home):
                 known = record.of(app.home, target.path)
-                snippets.settle(memory, _temporary(app, memory), None)
+                if not project:
+                    server.take_out(app, _launcher())
+                snippets.settle(memory, temporary(app, memory), None)
                 commands.remove(target.client_folder)
-                _remove_folders(known.created_dirs if known else [])  # while the record still names them
-                done = _settle(app, target, next_plan)
+                remove_folders(known.created_dirs if known else [])  # while the record still names them
+                done = settle(app, target, next_plan)
                 if purge:
                     leftovers.remove_home(app.home.root)
-                _remove_folders(known.created_dirs if known else [])
+                remove_folders(known.created_dirs if known else [])
         verified = leftovers.verify(app) if verify else None
     home = app.home.root if os.path.isdir(app.home.root) else ""
     return Uninstalled(target.path, target.scope, done.outcome, home, verified)
@@ -229,44 +242,9 @@ def _refuse_folder(folder: str | None) -> None:
         raise BadInput(f"{folder[:200]!r}: a folder is named only with --git")
 
 
-def _settle(app: Holdfast, target: Place, next_plan: Callable[[], Plan]) -> Plan:
-    """Do what is planned; all over again when someone else wrote meanwhile. Needs the lock."""
-    temporary = _temporary(app, target)
-    with suppress(FileNotFoundError):
-        os.unlink(temporary)  # left by a process that was killed
-    for _ in range(_TRIES):
-        todo = next_plan()
-        known = record.of(app.home, target.path)
-        wiring = todo.wiring
-        if wiring and todo.base is not None:
-            wiring = replace(wiring, backup=record.back_up(app.home, todo.base))
-        if todo.before is not None and todo.after != todo.before:
-            record.back_up(app.home, todo.before)
-        if wiring and wiring != known:
-            record.save(app.home, target.path, wiring)
-        if todo.after != todo.before:
-            files.make_dir(target.folder)
-            if not swap.put(target.path, todo.before, todo.after, temporary):
-                continue
-        if known and not wiring:
-            record.save(app.home, target.path, None)
-        return todo
-    raise HoldfastError(
-        f"{target.path} was changed by another program each of {_TRIES} times it was to be replaced. "
-        "It is as that program left it; run this again when it is quiet"
-    )
-
-
-def _temporary(app: Holdfast, target: Place) -> str:
-    """Ours alone while we hold our home's lock; others may have other homes."""
-    name = os.path.basename(target.named)
-    return f"{target.folder}/.{name}.holdfast-{record.sha256(app.home.root.encode())[:8]}"
-
-
-def _remove_folders(made: list[str]) -> None:
-    for folder in reversed(made):
-        with suppress(OSError):  # someone else uses it by now
-            os.rmdir(folder)
+def _edit(launcher: Launcher, statusline: bool) -> Edit:
+    wired = partial(settings.wired, launcher=launcher, statusline=statusline)
+    return Edit(wired, settings.unwired, settings.containers, settings.check)
 
 
 def _launcher() -> Launcher:
@@ -281,6 +259,7 @@ def _installed(
     replaced: list[str],
     foreign: list[str],
     snippet: str,
+    server: str,
     *,
     dry_run: bool,
 ) -> Installed:
@@ -289,7 +268,7 @@ def _installed(
     return Installed(
         settings=wiring.settings,
         scope=wiring.scope,
-        changed=done.after != done.before or bool(written) or bool(snippet),
+        changed=done.after != done.before or bool(written or snippet or server),
         dry_run=dry_run,
         events=list(EVENTS),
         statusline=done.outcome,
@@ -297,6 +276,7 @@ def _installed(
         replaced=replaced,
         left_alone=foreign,
         snippet=snippet,
+        server=server,
         backup=backup,
         diff=_diff(done, wiring.settings) if dry_run else "",
     )

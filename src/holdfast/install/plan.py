@@ -1,17 +1,18 @@
-"""What a settings file shall hold next, and what it would hold without holdfast. Changes nothing."""
+"""What a file of the client's shall hold next, and what it would hold without holdfast. Changes nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.clock import now, rfc3339
 from holdfast.install import record
 from holdfast.install.jsonedit import meaning, rewrite
-from holdfast.install.jsonspan import decode, parse
+from holdfast.install.jsonspan import Node, decode, parse
 from holdfast.install.place import Place
 from holdfast.install.record import Wiring, sha256
-from holdfast.install.settings import ABSENT, Launcher, check, containers, is_ours, unwired, wired
+from holdfast.install.settings import ABSENT, Launcher, is_ours
 
 _EMPTY = "{}\n"  # what a file is made from that was not there
 _HASHES = 8  # how many results of install are remembered that lead back to the same bytes
@@ -21,6 +22,15 @@ TO_THE_BYTE = "is what it was before install, to the byte"
 REMOVED = "removed: install had made it"
 OWN, CHAINED, LEFT_ALONE = "holdfast's", "holdfast's, with yours in it", "left alone"
 EDITED = "holdfast's entries taken out; what was changed since install is kept"
+
+
+class Edit(NamedTuple):
+    """What is ours in one kind of file: hooks and statusline (`settings`), the server (`server`)."""
+
+    wired: Callable[[dict[str, Any]], dict[str, Any]]
+    unwired: Callable[[dict[str, Any], Collection[str] | None, Any], dict[str, Any]]
+    containers: Callable[[dict[str, Any]], set[str]]
+    check: Callable[[Node, str, str], None]
 
 
 @dataclass(frozen=True)
@@ -39,20 +49,19 @@ def for_install(
     target: Place,
     before: bytes | None,
     known: Wiring | None,
+    edit: Edit,
     launcher: Launcher,
-    *,
-    statusline: bool,
     folders: list[str],
 ) -> Plan:
     text = _EMPTY if before is None else decode(before, target.path)
     root = parse(text, target.path)
-    check(root, text, target.path)
-    new = wired(root.data, launcher, statusline)
+    edit.check(root, text, target.path)
+    new = edit.wired(root.data)
     after = rewrite(text, new, target.path).encode()
     dirs = dict.fromkeys([*(known.created_dirs if known else []), *folders])
-    if not _has_ours(root.data):
+    if not _has_ours(root.data, edit):
         known = None  # of an earlier life of this file
-    base, _ = without_ours(target, before, known)
+    base, _ = without_ours(target, before, known, edit)
     base_data = {} if base is None else parse(decode(base, target.path), target.path).data
     before_sha256 = "" if base is None else sha256(base)
     earlier = known.after_sha256 if known and known.before_sha256 == before_sha256 else []
@@ -64,7 +73,7 @@ def for_install(
         backup="",
         created_file=base is None or bool(known and known.created_file),
         created_dirs=list(dirs),
-        created=sorted(containers(new) - containers(base_data)),
+        created=sorted(edit.containers(new) - edit.containers(base_data)),
         python=launcher.python,
         launch=launcher.launch,
         at=known.at if known and after == before else rfc3339(now()),
@@ -75,12 +84,14 @@ def for_install(
     return Plan(before, after, base, wiring, OWN if wiring.statusline_before is ABSENT else CHAINED)
 
 
-def for_uninstall(target: Place, before: bytes | None, known: Wiring | None) -> Plan:
-    after, outcome = without_ours(target, before, known)
+def for_uninstall(target: Place, before: bytes | None, known: Wiring | None, edit: Edit) -> Plan:
+    after, outcome = without_ours(target, before, known, edit)
     return Plan(before, after, outcome=outcome)
 
 
-def without_ours(target: Place, raw: bytes | None, known: Wiring | None) -> tuple[bytes | None, str]:
+def without_ours(
+    target: Place, raw: bytes | None, known: Wiring | None, edit: Edit
+) -> tuple[bytes | None, str]:
     """The same file without holdfast, and how it was arrived at. If it is what install left, that is the
     very file from before; if it was changed since, the edit is undone entry by entry."""
     if raw is None:
@@ -90,14 +101,14 @@ def without_ours(target: Place, raw: bytes | None, known: Wiring | None) -> tupl
         return original, REMOVED if original is None else TO_THE_BYTE
     text = decode(raw, target.path)
     data = parse(text, target.path).data
-    if not _has_ours(data):
+    if not _has_ours(data, edit):
         return raw, NOT_WIRED
     created, statusline = (known.created, known.statusline_before) if known else (None, ABSENT)
-    new = unwired(data, created, statusline)
+    new = edit.unwired(data, created, statusline)
     if known and known.created_file and not new:
         return None, REMOVED
     return rewrite(text, new, target.path).encode(), EDITED
 
 
-def _has_ours(data: dict[str, Any]) -> bool:
-    return meaning(unwired(data, (), ABSENT)) != meaning(data)
+def _has_ours(data: dict[str, Any], edit: Edit) -> bool:
+    return meaning(edit.unwired(data, (), ABSENT)) != meaning(data)
