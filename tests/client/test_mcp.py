@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 from client.api import words
 from client.client import Machine, Run, namespace
 from holdfast.app import Holdfast
+from holdfast.disk.home import Home
 from holdfast.install.operations import Installed, install, uninstall
 from holdfast.mcp import tools
 from holdfast.ops.registry import ALWAYS_LOADED
+from holdfast.serve.token import kept
 
 PLUGIN = Path(__file__).resolve().parent.parent.parent / "plugin"
 OURS, PLUGINS = "mcp__holdfast__", "mcp__plugin_holdfast_holdfast__"
 ALWAYS = {name.replace(".", "_") for name in ALWAYS_LOADED}
+#: A first turn: the client does not wait for its servers, and a busy machine starts them late.
+FIRST = {"run": "sleep 2"}
 
 
 def app(machine: Machine, path: str = "") -> Holdfast:
@@ -74,10 +79,10 @@ def test_tools_are_listed_found_and_called_also_after_a_clear(tmp_path: Path, bi
         {"event": "Stop", "times": 2},
         {"type": "/exit"},
     ]
-    script = {"main": [*calls, {"say": "so full"}, {"calls": both}, {"say": "as full"}]}
+    script = {"main": [FIRST, *calls, {"say": "so full"}, {"calls": both}, {"say": "as full"}]}
     run = machine.run(script, ["--model", "claude-sonnet-4-5"], settings=settings, keys=keys)
     assert (run.trouble, run.refused, run.unplayed) == ("", [], {})
-    sent = [request for request in run.requests if request["kind"] == "main"]
+    _, *sent = [request for request in run.requests if request["kind"] == "main"]
     first, second = dict.fromkeys(event["session_id"] for event in run.heard)
     # Some are always there, the others by name only, until they are looked for.
     assert named(sent[0]) == ALWAYS
@@ -101,16 +106,15 @@ def listed_by(run: Run) -> set[str]:
 
 def test_the_plugin_brings_the_server_unless_it_is_wired(tmp_path: Path, binary: Path) -> None:
     machine = Machine(tmp_path, binary)
-    script = {"main": [{"call": PLUGINS + "status", "input": {}}, {"say": "done"}]}
     search = {"call": "ToolSearch", "input": {"query": f"select:{PLUGINS}status"}}
-    script["main"].insert(0, search)
+    script = {"main": [FIRST, search, {"call": PLUGINS + "status", "input": {}}, {"say": "done"}]}
     alone = machine.run(script, ["-p", "go"], plugin_dirs=[PLUGIN])
     assert listed_by(alone) == {PLUGINS + name for name in tools.operations()}
-    sent = "\n".join(words(message["content"]) for message in alone.requests[0]["body"]["messages"])
+    sent = "\n".join(words(message["content"]) for message in alone.requests[1]["body"]["messages"])
     ours = [line for line in sent.split("\n") if PLUGINS in line or "## plugin:holdfast" in line]
     assert len(ours) == len(tools.operations()) - len(ALWAYS) + 1
     assert sum(len(line) + 1 for line in ours) / len(ours) <= 50, "60 of them take less than 3 KB"
-    assert parsed(given(alone.requests[2])[0])["ok"] is True
+    assert parsed(given(alone.requests[3])[0])["ok"] is True
     wired(machine)
     both = machine.run({"main": [{"say": "done"}]}, ["-p", "go"], plugin_dirs=[PLUGIN])
     assert listed_by(both) == {OURS + name for name in tools.operations()}
@@ -133,3 +137,39 @@ def test_the_client_itself_adds_and_removes_the_server(tmp_path: Path, binary: P
     assert install(app(machine, path), mcp=True).changed is False
     uninstall(app(machine, path), verify=True)
     assert "holdfast" not in json.loads(memory.read_text()).get("mcpServers", {})
+
+
+def test_tools_are_called_over_http(tmp_path: Path, binary: Path) -> None:
+    """The service runs where the client does, which can reach nothing else."""
+    machine = Machine(tmp_path, binary)
+    home = machine.config / "holdfast"
+    home.mkdir()
+    token = kept(Home(str(home)))
+    program = tmp_path / "beside"
+    serve = shlex.join([sys.executable, "-m", "holdfast", "serve", "--port", "8100"])
+    program.write_text(
+        f"#!/bin/sh\n{serve} >{tmp_path}/served &\n"
+        f'until [ -s {tmp_path}/served ]; do sleep 0.05; done\n"{binary}" "$@"\n'
+        "status=$?; kill $!; wait; exit $status\n"
+    )
+    program.chmod(0o755)
+    server = {
+        "type": "http",
+        "url": "http://127.0.0.1:8100/mcp",
+        "headers": {"Authorization": f"Bearer {token}"},
+    }
+    script = {
+        "main": [
+            FIRST,
+            {"call": "ToolSearch", "input": {"query": f"select:{OURS}status"}},
+            {"calls": [{"call": OURS + name, "input": {}} for name in ("status", "health")]},
+            {"say": "done"},
+        ]
+    }
+    client = Machine(tmp_path, program)
+    run = client.run(script, ["-p", "go"], client_json={"mcpServers": {"holdfast": server}})
+    assert (run.returncode, run.refused, run.unplayed) == (0, [], {}), run.stderr
+    assert named(run.requests[1]) == ALWAYS
+    status, health = given(run.requests[3])
+    assert parsed(status)["version"]
+    assert parsed(health)["session"] == run.session

@@ -16,14 +16,15 @@ from mcp.client.streamable_http import streamable_http_client
 from holdfast.errors import HoldfastError
 from holdfast.mcp import protocol
 from holdfast.mcp.http import Endpoint
+from holdfast.ops.registry import Operation
 from speaking import call, request
 
 
-async def in_thread(work: Callable[[], str]) -> str:
+async def in_thread(operation: Operation, work: Callable[[], str]) -> str:
     return await asyncio.to_thread(work)
 
 
-async def late(work: Callable[[], str]) -> str:
+async def late(operation: Operation, work: Callable[[], str]) -> str:
     problem = HoldfastError("not done in 5 s")
     problem.status = 503
     raise problem
@@ -81,6 +82,21 @@ def test_a_tool_is_called_where_the_service_does_its_work() -> None:
 def test_what_is_wrong_is_told(body: object, status: int, code: int) -> None:
     found, answer, _ = asked(body)
     assert (found, answer["error"]["code"]) == (status, code)
+
+
+def test_each_message_of_a_batch_is_worked_on_where_it_belongs() -> None:
+    asked_for: list[str] = []
+
+    async def noted(operation: Operation, work: Callable[[], str]) -> str:
+        asked_for.append(operation.name)
+        return work()
+
+    batch = [call("usage", 1, session=5), request("ping", 2), call("checkpoint_show", 3, name=5), 7]
+    status, answers, _ = asked(batch, run=noted)
+    assert (status, [one["id"] for one in answers]) == (200, [1, 2, 3, None])
+    assert asked_for == ["usage", "checkpoint.show"]
+    assert asked([call("usage")] * 101, run=noted)[1]["error"]["code"] == -32600
+    assert len(asked_for) == 2
 
 
 def test_what_needs_no_answer_is_accepted() -> None:

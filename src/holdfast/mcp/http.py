@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from holdfast.errors import HoldfastError
-from holdfast.mcp import protocol
+from holdfast.mcp import protocol, tools
+from holdfast.ops.registry import Operation
 
 Message = MutableMapping[str, Any]
-#: Runs what may take a while where the service runs such things.
-Run = Callable[[Callable[[], str]], Awaitable[str]]
+#: Calls an operation's tool where the service does its work.
+Run = Callable[[Operation, Callable[[], str]], Awaitable[str]]
 _VERSION = b"mcp-protocol-version"
 _KNOWN = frozenset(version.encode() for version in protocol.VERSIONS)
 
@@ -45,18 +46,24 @@ class Endpoint:
             message = protocol.parse(body)
         except protocol.Refused as problem:
             return await _respond(send, 400, protocol.refusal(problem))
-        return await self._answer(message, send)
-
-    async def _answer(self, message: object, send: Callable[[Message], Awaitable[None]]) -> None:
-        if not protocol.is_work(message):
-            answer = protocol.answer(message)
-        else:
-            try:
-                answer = await self.run(lambda: protocol.answer(message))
-            except HoldfastError as problem:  # it took too long
-                late = protocol.Refused(protocol.BUSY, str(problem))
-                return await _respond(send, problem.status, protocol.refusal(late, protocol.id_of(message)))
+        try:
+            answer = await self._answer(message)
+        except HoldfastError as problem:  # it took too long
+            late = protocol.Refused(protocol.BUSY, str(problem))
+            return await _respond(send, problem.status, protocol.refusal(late, protocol.id_of(message)))
         return await _respond(send, 200 if answer else 202, answer)
+
+    async def _answer(self, message: object) -> str:
+        if type(message) is list:
+            found = protocol.unfit(message)
+            return found or protocol.joined([await self._answer_one(one) for one in message])
+        return await self._answer_one(message)
+
+    async def _answer_one(self, message: object) -> str:
+        operation = tools.operations().get(protocol.tool_of(message))
+        if operation is None:
+            return protocol.answer(message)
+        return await self.run(operation, lambda: protocol.answer(message))
 
 
 async def _body(receive: Callable[[], Awaitable[Message]]) -> bytes | None:

@@ -46,15 +46,31 @@ def is_work(message: object) -> bool:
     return type(message) is list or (type(message) is dict and message.get("method") == "tools/call")
 
 
+def tool_of(message: object) -> str:
+    """The tool that a message calls; "" if none."""
+    params = message.get("params") if type(message) is dict and is_work(message) else None
+    return text(params, "name") if type(params) is dict else ""
+
+
 def answer(message: object, methods: "Methods | None" = None) -> str:
     """As JSON on one line; "" where there is nothing to answer."""
     methods = methods or METHODS
     if type(message) is not list:
         return _answered(message, methods)
-    if not 0 < len(message) <= _MOST_IN_BATCH:
-        return refusal(Refused(INVALID, f"a batch has from 1 to {_MOST_IN_BATCH} messages"))
-    answers = ",".join(filter(None, [_answered(one, methods) for one in message]))
-    return f"[{answers}]" if answers else ""
+    return unfit(message) or joined([_answered(one, methods) for one in message])
+
+
+def unfit(batch: list) -> str:
+    """What is answered to a batch that is not looked at; "" to any other."""
+    if 0 < len(batch) <= _MOST_IN_BATCH:
+        return ""
+    return refusal(Refused(INVALID, f"a batch has from 1 to {_MOST_IN_BATCH} messages"))
+
+
+def joined(answers: list[str]) -> str:
+    """Those to the messages of a batch, as one."""
+    told = ",".join(filter(None, answers))
+    return f"[{told}]" if told else ""
 
 
 def refusal(problem: Refused, id_: object = None) -> str:

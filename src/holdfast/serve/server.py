@@ -8,9 +8,11 @@ import socket
 from collections.abc import Callable, Sequence
 
 import uvicorn
+from starlette.routing import Route
 
 from holdfast.app import Holdfast
 from holdfast.disk import checkpoints
+from holdfast.mcp.http import Endpoint
 from holdfast.serve.gate import OPEN, App, Gate
 from holdfast.serve.metrics import Metrics
 from holdfast.serve.routes import application
@@ -69,6 +71,7 @@ def run(
 def guarded(work: Work, token: str, hosts: Sequence[str], scheme: str) -> App:
     app = application(work)
     app.add_api_route(OPEN.decode(), _live, operation_id="live", summary="Whether the service is there.")
+    app.router.routes.append(Route("/mcp", Endpoint(work.in_lane)))
     Stream(work).add(app)
     metrics = Metrics(work)
     metrics.add(app)

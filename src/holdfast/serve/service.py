@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import posix
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import files
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, HoldfastError, MissingExtra
+from holdfast.ops.asking import SESSION
 from holdfast.serve import token
 
 VERSION = 1
@@ -66,6 +68,9 @@ def serve(
     if not 0 <= port <= 65535:
         raise BadInput(f"--port is {port}; it takes 1 to 65535, or 0 for one that is free")
     _refuse_strangers(host, expose, cert, key)
+    # It outlives the session in which it was started, and others ask.
+    app.environ.pop(SESSION, None)
+    posix.environ.pop(SESSION.encode(), None)
     files.make_dir(app.home.root)
     lock = files.Lock(app.home.root + "/serve.lock")
     if not lock.attempt():

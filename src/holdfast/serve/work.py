@@ -69,8 +69,10 @@ class Work:
         if operation.name == _AUTO_SAVE:
             return contract.answered(await self._saved(contract.drafted(**given)))
         app = copy.copy(self.app())  # an operation may note on it what it met
-        lane = _WRITES if operation.writes else operation.name
-        return await self.in_thread(lane, lambda: function(app, **given))
+        return await self.in_lane(operation, lambda: function(app, **given))
+
+    async def in_lane(self, operation: Operation, call: Callable[[], Any]) -> Any:
+        return await self.in_thread(_WRITES if operation.writes else operation.name, call)
 
     async def in_thread(self, lane: str, call: Callable[[], Any]) -> Any:
         seconds = self.app().config["service.timeout_seconds"]
