@@ -24,6 +24,8 @@ from holdfast.ops.registry import Operation
 from holdfast.ops.saves import Draft, Saved, keep
 
 _WRITES = "writes"
+#: Turns of the event loop in which saves that are just arriving join a batch.
+_TURNS = 3
 #: Operation -> the parameter with which it neither reads nor writes a file.
 _COUNTED = {"context.usage": "used_tokens"}
 _AUTO_SAVE = "context.auto-save"
@@ -103,6 +105,8 @@ class Work:
 
     async def _write(self, batch: _Batch) -> list[Saved | HoldfastError | OSError]:
         async with self._writing:
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
             self._batch = _Batch()
             app = copy.copy(self.app())
             done = await self.in_thread(_WRITES, lambda: _kept(app, batch.drafts))
