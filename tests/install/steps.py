@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from holdfast.install import swap
+from holdfast.memory import swap
 
 CALLS = "open write fsync close rename unlink mkdir rmdir link fchmod lockf ftruncate listdir".split()
 

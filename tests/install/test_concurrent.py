@@ -13,8 +13,9 @@ from random import Random
 
 import pytest
 
-from holdfast.install import commands, record, swap
+from holdfast.install import commands, record
 from holdfast.install.operations import install, uninstall
+from holdfast.memory import swap
 from install.conftest import Machine
 from install.steps import Steps, start
 

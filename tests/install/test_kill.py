@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.install import operations, swap
+from holdfast.install import operations
 from holdfast.install.operations import install, uninstall
 from holdfast.install.settings import Launcher
+from holdfast.memory import swap
 from install.conftest import Machine
 from install.steps import Steps, die, in_child
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 from importlib.resources import files as resources
 
 from holdfast.disk import files
-from holdfast.install import swap
 from holdfast.install.settings import Launcher
+from holdfast.memory import swap
 
 #: Below the client's folder, or a project's. The folder of its own makes `save` /holdfast:save.
 FILES = {

@@ -21,9 +21,10 @@ from holdfast.app import Holdfast
 from holdfast.disk import sessions
 from holdfast.disk.wiring import is_server
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import githooks, place, record, server, swap
+from holdfast.install import githooks, place, record, server
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import EVENTS, is_ours
+from holdfast.memory import swap
 from holdfast.ops.upkeep import Check, status
 
 #: The client everything was tried with. Another may differ; it says so rather than fail.

@@ -19,7 +19,8 @@ from holdfast.app import Holdfast
 from holdfast.clock import now, rfc3339
 from holdfast.disk import files
 from holdfast.errors import BadInput, HoldfastError, NotFound
-from holdfast.install import record, swap
+from holdfast.install import record
+from holdfast.memory import swap
 from holdfast.install.place import speaking_of
 from holdfast.install.record import GitHook
 from holdfast.install.settings import Launcher

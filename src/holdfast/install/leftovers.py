@@ -9,9 +9,10 @@ import shutil
 from holdfast.app import Holdfast
 from holdfast.disk.wiring import MARK
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import commands, githooks, place, record, server, snippet, swap
+from holdfast.install import commands, githooks, place, record, server, snippet
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.settings import found
+from holdfast.memory import swap
 
 #: Everything holdfast puts into its home (docs/formats.md). A folder that holds anything else is not
 #: removed: HOLDFAST_HOME may point to a folder that is not ours alone.

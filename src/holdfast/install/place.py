@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.app import Holdfast
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import swap
+from holdfast.memory import swap
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from holdfast.clock import now, rfc3339
 from holdfast.disk import files
 from holdfast.disk.home import Home
 from holdfast.errors import Damaged
-from holdfast.install import swap
 from holdfast.install.settings import ABSENT
+from holdfast.memory import swap
 
 _VERSION = 1
 _LARGEST = 16 << 20

@@ -10,7 +10,8 @@ from dataclasses import replace
 from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import HoldfastError
-from holdfast.install import record, swap
+from holdfast.install import record
+from holdfast.memory import swap
 from holdfast.install.place import Place
 from holdfast.install.plan import Plan
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib.resources import files as resources
 
 from holdfast.errors import HoldfastError
-from holdfast.install import swap
+from holdfast.memory import swap
 from holdfast.install.place import Place
 
 #: Begins the first mark.
