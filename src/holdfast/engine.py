@@ -102,6 +102,11 @@ def handle(event: Event, app: Holdfast) -> Reply:
             coldwork.compress(state, app, _path(state, event))
         if event.name in _TEACHES:
             watch.remember(state, app)
+        if event.name == "SessionEnd" and app.config["vault.path"]:
+            _load_more(app)
+            from holdfast import breadcrumb  # only where there is a vault
+
+            breadcrumb.leave(event, state, app)
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
     if broken:

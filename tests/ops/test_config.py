@@ -519,3 +519,12 @@ def test_a_file_that_changes_all_the_time_is_read_at_one_moment(home: Path, file
     finally:
         stop.set()
         writer.join()
+
+
+def test_a_path_is_set_whatever_it_holds(home: Path, file: Path) -> None:
+    path = '/home/mira/My: "notes" # all'
+    assert run(home, "config", "set", "vault.path", path).returncode == 0
+    assert run(home, "config", "get", "vault.path").stdout.strip() == path
+    refused = run(home, "config", "set", "vault.path", "notes")
+    assert refused.returncode == 2
+    assert "begins with / or ~/" in refused.stderr

@@ -165,3 +165,15 @@ def test_status_finds_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     (home, *_) = status(opened(tmp_path)).checks
     assert (home.name, home.ok) == ("home", False)
     assert "nothing is remembered" in home.what
+
+
+def test_status_says_where_a_line_would_be_left_and_that_a_vault_is_missing(tmp_path: Path) -> None:
+    def vault() -> tuple[bool, str]:
+        found = status(opened(tmp_path, HOLDFAST_VAULT_PATH="~/vault")).checks
+        return next((check.ok, check.what) for check in found if check.name == "vault")
+
+    assert vault()[0] is False
+    assert "No such file" in vault()[1]
+    (tmp_path / "vault").mkdir()
+    assert vault()[0] is True
+    assert f"a line in {tmp_path}/vault/20" in vault()[1]

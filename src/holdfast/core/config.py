@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: (key, default, what it takes, what it is for). A number takes (least, most), a word is one of those; and
-#: where the default is true or false, that is what it takes. Literals only: it is loaded as one constant.
+#: where the default is true or false, that is what it takes; where it is an empty text, a path. Literals
+#: only: it is loaded as one constant.
 KEYS = (
     ("window", 0, (1000, 99999999), "tokens the window holds, if you know better than the client"),
     ("ladder.checkpoint", 60, (1, 100), "% full at which a checkpoint is taken"),
@@ -52,6 +53,12 @@ KEYS = (
     ("brief.follow_up_tokens", 400, (0, 2700), "tokens told with the next prompt, of what a summary lost"),
     ("brief.session_tokens", 60000, (0, 9999999), "tokens told into one session all in all; 0: nothing"),
     ("brief.startup_hours", 24, (0, 8760), "hours a checkpoint is told to new sessions; 0: never"),
+    ("budget.active_task", 5, (0, 100), "% of a brief that tasks, errors and next steps are guaranteed"),
+    ("budget.project_background", 5, (0, 100), "% of it for what was decided and what did not work"),
+    ("budget.operator_preferences", 5, (0, 100), "% of it for what you answered and refused"),
+    ("budget.safety_constraints", 15, (0, 100), "% of it for rules and standing instructions"),
+    ("budget.ambient_knowledge", 0, (0, 100), "% of it for all else"),
+    ("vault.path", "", (), "Obsidian vault whose daily note gets a line when a session ends"),
     ("cold.from_percent", 70, (1, 100), "% full from which finished work is summarised"),
     ("cold.every_turns", 10, (1, 1000), "turns between two looks for it"),
     ("cold.after_turns", 20, (1, 250), "turns without being named after which it is cold"),
@@ -73,7 +80,7 @@ _RISING = (
 )
 PREFIX, HOME = "HOLDFAST_", "HOLDFAST_HOME"  # where the file is cannot stand in the file
 _ON, _OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-_LONGEST = 32
+_LONGEST, _PATH = 32, 1024
 
 
 class Config:
@@ -109,6 +116,9 @@ def parse(key: str, text: str) -> "Any":
     elif type(default) is int:
         if text.isascii() and text.isdecimal() and len(text) < 10 and takes[0] <= int(text) <= takes[1]:
             value = int(text)
+    elif not takes:
+        is_path = text.startswith(("/", "~/")) and text.isprintable() and len(text) <= _PATH
+        value = text if is_path or not text else None
     elif text in takes:
         value = text
     if value is None:
@@ -139,7 +149,7 @@ def expected(key: str) -> str:
         return "true or false"
     if type(default) is int:
         return f"a whole number from {takes[0]} to {takes[1]}"
-    return " or ".join(takes)
+    return " or ".join(takes) or "a path that begins with / or ~/"
 
 
 def _takes(key: str) -> tuple:

@@ -113,9 +113,18 @@ class Folder:
         except FileNotFoundError:
             return 0
 
-    def create(self, name: str, data: bytes, durable: bool = False) -> None:
-        """A new file, 0600; FileExistsError where there is anything of that name."""
-        fd = posix.open(name, _NEW, 0o600, dir_fd=self.fd)
+    def append(self, name: str, data: bytes) -> None:
+        """To a file that is there. The kernel puts it behind all that anybody has written by then."""
+        fd = posix.open(name, posix.O_WRONLY | posix.O_APPEND | _NO_LINK, dir_fd=self.fd)
+        try:
+            if posix.write(fd, data) != len(data):
+                raise OSError(28, "the disk is full", f"{self.path}/{name}")
+        finally:
+            posix.close(fd)
+
+    def create(self, name: str, data: bytes, durable: bool = False, mode: int = 0o600) -> None:
+        """A new file; FileExistsError where there is anything of that name."""
+        fd = posix.open(name, _NEW, mode, dir_fd=self.fd)
         try:
             done = posix.write(fd, data)
             while done < len(data):

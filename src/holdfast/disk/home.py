@@ -9,16 +9,16 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 def locate(environ: dict[str, str]) -> tuple[str, str]:
     """(home of holdfast, configuration folder of the client)."""
-    client = environ.get("CLAUDE_CONFIG_DIR") or _user_home(environ) + "/.claude"
+    client = environ.get("CLAUDE_CONFIG_DIR") or user_home(environ) + "/.claude"
     if not client.startswith("/"):  # as the client reads it
         client = f"{posix.getcwd()}/{client}"
     home = environ.get("HOLDFAST_HOME") or client + "/holdfast"
     if not home.startswith("/"):  # never the folder a hook happens to run in
-        home = f"{_user_home(environ)}/{home}"
+        home = f"{user_home(environ)}/{home}"
     return home, client
 
 
-def _user_home(environ: dict[str, str]) -> str:
+def user_home(environ: dict[str, str]) -> str:
     home = environ.get("HOME", "")
     if not home.startswith("/"):
         import pwd

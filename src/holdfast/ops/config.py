@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -222,6 +223,11 @@ def _source(app: Holdfast, key: str) -> str:
     return next((name for name, layer in layers.items() if key in layer), "default")
 
 
+def _yaml(key: str, value: Any) -> str:
+    """A path may hold what means something in YAML; of the rest nothing does."""
+    return json.dumps(value, ensure_ascii=False) if DEFAULTS[key] == "" else written(value)
+
+
 def _edited(app: Holdfast, key: str, value: Any) -> Changed:
     """`value` None: the key is taken out."""
     files.make_dir(app.home.root)
@@ -233,7 +239,9 @@ def _edited(app: Holdfast, key: str, value: Any) -> Changed:
         wanted |= {} if value is None else {key: value}
         if wanted != made.values:
             text = (
-                configtext.drop(made, key) if value is None else configtext.put(made, key, written(value))
+                configtext.drop(made, key)
+                if value is None
+                else configtext.put(made, key, _yaml(key, value))
             )
             configfile.replace(app.home.config, of, text, wanted)
         configfile.compiled(app.home)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import holdfast
 from holdfast import bundle
 from holdfast.app import Holdfast
+from holdfast.breadcrumb import Vault, vault_path
 from holdfast.clock import now, rfc3339
 from holdfast.core import jsontext
 from holdfast.core.state import State
 from holdfast.disk import index, sessions, trail
-from holdfast.errors import BadInput, Damaged
+from holdfast.errors import BadInput, Damaged, HoldfastError
 
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_FREE = 64 << 20
@@ -51,6 +52,7 @@ def status(app: Holdfast) -> Status:
         _launcher(),
         _json(),
         _config(app),
+        *_vault(app),
         *_readable(app, _sessions),
         *_readable(app, _checkpoints),
         *_readable(app, _trail),
@@ -134,6 +136,21 @@ def _config(app: Holdfast) -> Check:
     layers = {"file": config.file, "environment": config.environment, "flags": config.flags}
     given = [f"{len(layer)} set by the {name}" for name, layer in layers.items() if layer]
     return Check("config", True, ", ".join(given) or f"defaults; {app.home.config} would set others")
+
+
+def _vault(app: Holdfast) -> list[Check]:
+    """Looked at, not written to: it is somebody else's."""
+    if not app.config["vault.path"]:
+        return []
+    root = vault_path(app)
+    fix = "set vault.path to the vault's folder, or unset it"
+    try:
+        place = Vault(root).place(now())
+    except (OSError, HoldfastError) as problem:
+        return [Check("vault", False, f"no line is left in a daily note: {problem}", fix)]
+    if not os.access(root, os.W_OK):
+        return [Check("vault", False, f"no line is left in a daily note: {root} is read-only", fix)]
+    return [Check("vault", True, f"sessions that end leave a line in {root}/{'/'.join(place)}")]
 
 
 def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[Check]:
