@@ -3,7 +3,7 @@
 Each thing once, within an allowance, fenced and booked. Loaded only when there is something to say.
 """
 
-from holdfast import overflow
+from holdfast import binding, overflow
 from holdfast.app import Holdfast
 from holdfast.books import DATA, book, keep, mark
 from holdfast.clock import at
@@ -78,15 +78,11 @@ def _added(
         return "compact", _after_compaction(event, state, app, material())
     if source in ("resume", "fork"):
         return source, _changed(event, state, app, material())
-    if source == "startup" and app.environ.get(HANDED) == state.session:
+    if source not in ("startup", "clear"):
         return "", ""
     ground = Ground(state.heard.project, event.cwd, state.agent)
-    kept, path = _newest(app, ground)
-    if kept is None or source not in ("startup", "clear"):
-        return "", ""
-    if source == "startup":
-        return source, _resuming(event, state, app, ground, kept, path)
-    return source, _offered(event, app, kept)
+    said = [_begun(event, state, app, ground), binding.at_start(app, ground, _allowance(state, app))]
+    return source, "\n".join(filter(None, said))
 
 
 # After a compaction
@@ -99,7 +95,10 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     says += _unsaved(app) + _more(state.heard.saved.get("path", ""), whole)
     now = _now(event, state, app, material)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
-    lines = brief.lines(facts, material.weighed, room, tasks, errors)
+    budget = binding.budget(app, material.ground.project)
+    bound = binding.after_compaction(app, material, room, budget)
+    says += binding.SAYS if bound else ""
+    lines = brief.lines(facts, material.weighed, room, tasks, errors, budget, bound)
     if not lines:
         return ""
     said = fenced(mark(), says, now + lines, _LONGEST)
@@ -153,6 +152,18 @@ def _newest(app: Holdfast, ground: Ground) -> tuple[Kept | None, str]:
     return kept if kept and kept.fields["lineage"] == ground.lineage else None, path
 
 
+def _begun(event: Event, state: State, app: Holdfast, ground: Ground) -> str:
+    """Of the work that was done here before, unless that has been handed to it."""
+    if event.data.get("source") == "startup" and app.environ.get(HANDED) == state.session:
+        return ""
+    kept, path = _newest(app, ground)
+    if kept is None:
+        return ""
+    if event.data.get("source") == "startup":
+        return _resuming(event, state, app, ground, kept, path)
+    return _offered(event, app, kept)
+
+
 def _trusted(app: Holdfast, path: str) -> Kept | None:
     try:
         kept = look(app.home, path) if path else None
@@ -190,6 +201,7 @@ class Earlier:
         # A session that went on after this one knows by now what was not so then.
         later = text(self.state.heard.saved, "uid") > kept.fields["uid"]
         self.facts = Facts() if later else _facts_of(app, self.state)
+        self.budget = binding.budget(app, kept.fields["project"])
 
     def is_at_work(self, now: int) -> bool:
         return not self.state.heard.ended and now - self.state.heard.last_at < _LIVE_MS
@@ -211,7 +223,7 @@ class Earlier:
     def lines(self, room: float) -> list[str]:
         """So many tokens of it."""
         if self.facts.units:
-            return brief.lines(self.facts, weighed(self.facts), room, self.tasks, [])
+            return brief.lines(self.facts, weighed(self.facts), room, self.tasks, [], self.budget)
         return _from_sections(self.kept, int(room * PER_TOKEN))
 
 

@@ -4,6 +4,7 @@ First what is known by being looked at (branch, commits, tasks, files, commands)
 order in which it was said. Lines that begin with `>` are the person's own words.
 """
 
+from holdfast.core.budget import STANDARD, Budget
 from holdfast.core.cues import DONE, ISSUE
 from holdfast.core.facts import USER, Facts
 from holdfast.core.fence import TYPED, not_typed
@@ -11,6 +12,10 @@ from holdfast.core.plain import PER_TOKEN, one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.core.units import LONGEST
 from holdfast.core.worth import Item, chosen, known, together
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _DONE = ("completed", "deleted")
 #: Characters for names of files and for commands, and the share of a small allowance they may have: where
@@ -21,21 +26,32 @@ _EDITS, _CHECKS, _OPEN = 4, 8, 2
 
 
 def lines(
-    facts: Facts, items: list[Item], tokens: float, tasks: list[tuple[str, str]], errors: list[str]
+    facts: Facts,
+    items: list[Item],
+    tokens: float,
+    tasks: list[tuple[str, str]],
+    errors: list[str],
+    budget: Budget = STANDARD,
+    bound: "Sequence[str]" = (),
 ) -> list[str]:
-    """The lines of a brief of at most so many tokens; `items` are the facts, weighed."""
-    room = int(tokens * PER_TOKEN)
+    """The lines of a brief of at most so many tokens; `items` are the facts, weighed. First come those that
+    bind the session and those that are pinned; then what the budget grants each compartment."""
+    first = [*bound, *budget.pinned(tokens)]
+    used = sum(len(line) + 1 for line in first)
+    room = int(tokens * PER_TOKEN) - used
     small = tokens <= _SMALL
     head = standing(facts, tasks, 1)[:2] if small else standing(facts, tasks)
     head += _listed("Files: ", _files(facts, _share(_FILES, room, small)), ", ")
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
     head, room = _fitting(head, room)
-    picked = chosen(together(items, known_items(facts, errors)), room, "\n".join(head))
+    every = [item for item in together(items, known_items(facts, errors)) if budget.admits(item.text)]
+    granted = budget.guarantees(every, room / PER_TOKEN, sum(len(line) + 1 for line in bound))
+    picked = chosen(every, room, "\n".join(first + head), guaranteed=granted)
     words = {item.order: said(item) for item in picked}
     over = sum(len(line) + 1 for line in words.values()) - room - 1  # what marks the person's words counts
     while over > 0 and words:
         over -= len(words.popitem()[1]) + 1
-    return head + [words[order] for order in sorted(words)]
+    return first + head + [words[order] for order in sorted(words)]
 
 
 def _fitting(head: list[str], room: int) -> tuple[list[str], int]:

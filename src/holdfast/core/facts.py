@@ -5,7 +5,7 @@ redacted whole before it is cut. What a rewind abandoned is never taken in; what
 the session comes as an attachment, or between its own fences, and is not taken in either.
 """
 
-from holdfast.core import spoken
+from holdfast.core import rules, spoken
 from holdfast.core.cues import judge, names, topics
 from holdfast.core.fence import outside
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
@@ -28,6 +28,7 @@ _HEAD = b'{"v":%d,"sum":' % VERSION
 USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED = range(9)
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
+_MOST_RULES = 24
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, AGENT: 24}
 _MOST_OF_ANY = 64
@@ -50,6 +51,7 @@ class Facts:
         self.worths: list = []  # of each unit among the others, once they have been weighed
         self.open: dict = {}  # tool call -> [tool, what it was given]
         self.dead: list = []  # what had been abandoned when this was taken in
+        self.rules: list = []  # [turn, entry, text] of what the person marked as a rule
         self.touched = Touched()
 
     @property
@@ -212,6 +214,8 @@ class Facts:
             found = found[: most // 2] + found[-most // 2 :]
         if not found:
             return
+        if kind == USER and any(marker in words for marker in rules.MARKERS):
+            self._rule(rules.typed([unit for unit, _ in units(words, typed=True)]), entry)
         number = self.sayings[-1][5] + 1 if self.sayings else 0
         self.sayings.append([kind, entry.offset, self.turns, self.prompts, entry.uuid[:8], number])
         for unit, form in found:
@@ -228,6 +232,11 @@ class Facts:
             self.units.append(row)
         if len(self.units) > _MOST_UNITS:
             self._forget()
+
+    def _rule(self, found: list[str], entry: Entry) -> None:
+        """A rule is kept however long the session; said again, it was said last."""
+        known = [row for row in self.rules if row[2] not in found]
+        self.rules = [*known, *([self.turns, entry.uuid[:8], rule] for rule in found)][-_MOST_RULES:]
 
     def _forget(self) -> None:
         """The third that is worth least, by itself and by its age. What the person said stays longest: a

@@ -59,7 +59,7 @@ def block(
     room = room or config["preservation.characters"]
     parts = {
         "tasks": _active(tasks, config["preservation.tasks"]),
-        "instructions": _best(items, (USER,), (INSTRUCTION,), _INSTRUCTIONS),
+        "instructions": _instructions(facts, items),
         "files": _modified(facts, config["preservation.files"]),
         "tests": _tests(facts, config["preservation.test_commands"]),
         "decisions": _best(items, (), (DECISION, DEAD_END), config["preservation.decisions"]),
@@ -102,6 +102,13 @@ def _active(tasks: list[tuple[str, str]], most: int) -> list[str]:
         (task for task in tasks if task[0] not in _DONE), key=lambda task: task[0] != "in_progress"
     )
     return [f"{excerpt(said, _LONGEST_TASK)} ({status})" for status, said in waiting[:most]]
+
+
+def _instructions(facts: Facts, items: list[Item]) -> list[str]:
+    """The rules among them first: they never give way, however many there are."""
+    rules = [rule for _, _, rule in facts.rules[-_INSTRUCTIONS:]]
+    rest = _best(items, (USER,), (INSTRUCTION,), _INSTRUCTIONS)
+    return rules + [said for said in rest if not any(said in rule for rule in rules)]
 
 
 def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[str]:

@@ -22,7 +22,7 @@ from holdfast.core.facts import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Look = Callable[[str], float]
     #: (what it has in common with others from there, characters that this takes)
@@ -180,12 +180,20 @@ def together(items: list[Item], more: list[Item]) -> list[Item]:
 
 
 def chosen(
-    items: list[Item], room: int, taken: str = "", cost: int = 1, place: "Place | None" = None
+    items: list[Item],
+    room: int,
+    taken: str = "",
+    cost: int = 1,
+    place: "Place | None" = None,
+    guaranteed: "Sequence[tuple[list[Item], int]]" = (),
 ) -> list[Item]:
     """The best that fit into `room` characters, most valuable first. `taken` is what stands there already:
     who repeats it is worth less. `cost` is what each takes beside its text, at least the end of a line;
-    `place` what it takes to say where it is from, once for all that are from there."""
+    `place` what it takes to say where it is from, once for all that are from there. `guaranteed`: those who
+    have so many characters before all others."""
     choice = _Choice(room, taken, cost, place)
+    for those, share in guaranteed:
+        choice.take(those, min(share, choice.room))
     kept = [item for item in items if item.fresh and item.cls in _KEPT]
     choice.take(kept, int(min(room * _FOR_KEPT, _MOST_KEPT)))
     choice.take(items, choice.room)

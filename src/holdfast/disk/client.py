@@ -13,6 +13,7 @@ from holdfast.errors import BadInput
 _LARGEST = 4 << 20
 _AUTO_RANGE = (100_000, 1_000_000)
 _MOST_MODELS, _MOST_TASKS = 16, 64
+_LONGEST_SLUG = 200
 
 
 def settings(environ: dict[str, str], client_dir: str, cwd: str) -> dict:
@@ -93,6 +94,25 @@ def tasks(client_dir: str, session: str) -> dict[str, tuple[str, str]]:
         if status and len(status) <= 32 and len(name) <= 64:
             found[name.removesuffix(".json")] = status, text(task, "subject")
     return found
+
+
+def slug(path: str) -> str:
+    """A folder's name among the client's projects: what is no letter and no digit is a dash. One that would
+    be too long ends in the client's hash of it."""
+    units = path.encode("utf-16-le", "surrogatepass")
+    codes = [low | high << 8 for low, high in zip(units[::2], units[1::2], strict=True)]
+    name = "".join(chr(code) if code < 128 and chr(code).isalnum() else "-" for code in codes)
+    if len(name) <= _LONGEST_SLUG:
+        return name
+    number = 0
+    for code in codes:
+        number = (number * 31 + code) & 0xFFFFFFFF
+    number = abs(number - (number >> 31 << 32))
+    digits = ""
+    while number:
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[number % 36] + digits
+        number //= 36
+    return f"{name[:_LONGEST_SLUG]}-{digits or '0'}"
 
 
 def transcripts(client_dir: str) -> list[tuple[str, float, int]]:

@@ -1,0 +1,73 @@
+"""What binds a session whatever its summary says: rules marked (CRITICAL) or (ENFORCED), for a brief.
+
+Those a person typed stand in their words; those of a file are quoted, with the file, because a repository
+may come from anyone. Loaded only when a brief is made.
+"""
+
+from holdfast.app import ANSWERED, Holdfast
+from holdfast.books import mark
+from holdfast.core.budget import FOR_RULES, SAFETY, Budget, of
+from holdfast.core.fence import TYPED, fenced, not_typed
+from holdfast.core.plain import PER_TOKEN
+from holdfast.core.rules import MARKERS, Rule, marked
+from holdfast.disk import budgets, instructions
+from holdfast.material import Ground, Material, redactor_of
+
+#: Said of them where there are any.
+SAYS = " First the rules that were in force: marked (CRITICAL) or (ENFORCED), each with its origin."
+#: Seconds for reading files of instructions.
+_PATIENCE_S = 0.15
+_LONGEST_PATH = 400
+
+
+def budget(app: Holdfast, project: str) -> Budget:
+    return of(app.config, budgets.saved(app.home, project))
+
+
+def after_compaction(app: Holdfast, material: Material, tokens: float, granted: Budget) -> list[str]:
+    """The rules that held before it and that the client does not bring back."""
+    facts, project = material.facts, material.ground.project
+    given = material.state.heard.project  # perhaps through a link
+    opened = [
+        project + path.removeprefix(given) if path.startswith(given + "/") else path
+        for path, row in facts.touched.files.items()
+        if row[0]
+    ]
+    seconds = max(0.0, min(_PATIENCE_S, app.left(ANSWERED)))
+    found = [Rule(marked(said), said) for _, _, said in facts.rules]
+    found += instructions.unreloaded(app.client_dir, project, opened[::-1], seconds)
+    return _fitting(app, found, project, tokens, granted)
+
+
+def at_start(app: Holdfast, ground: Ground, tokens: float) -> str:
+    """Those of the user's file for this project that the client does not know, fenced."""
+    found = instructions.of_project(app.client_dir, ground.project)
+    if not found:
+        return ""
+    lines = _fitting(app, found, ground.project, tokens, budget(app, ground.project))
+    return fenced(mark(), "Rules the user keeps for this project, where the client does not look:", lines)
+
+
+def _fitting(app: Holdfast, found: list[Rule], project: str, tokens: float, granted: Budget) -> list[str]:
+    """Those for which there is room, the critical ones first; and how many there are beside them."""
+    room = max(granted.room(SAFETY, tokens), int(tokens * PER_TOKEN * FOR_RULES))
+    redact = redactor_of(app, project).text
+    kept: dict[str, None] = {}
+    left = 0
+    for rule in sorted(found, key=lambda rule: MARKERS.index(rule.marker)):
+        line = _line(rule, project, redact(rule.text))
+        if line in kept:
+            continue
+        if len(line) >= room:
+            left += 1
+            continue
+        room -= len(line) + 1
+        kept[line] = None
+    return [*kept, *([f"{left} more rules: holdfast rules enforced"] if left else [])]
+
+
+def _line(rule: Rule, project: str, words: str) -> str:
+    if not rule.path:
+        return TYPED + words
+    where = rule.path.removeprefix(project + "/")[-_LONGEST_PATH:]
+    return not_typed(f"Rule of {where}:{rule.line}: {words}")
