@@ -50,7 +50,10 @@ _ELSEWHERE = {
     "holdfast.ops.breakpoints": "holdfast.cli.saved",
     "holdfast.ops.health": "holdfast.cli.guarded",
     "holdfast.ops.replay": "holdfast.cli.guarded",
+    "holdfast.ops.budget": "holdfast.cli.memory",
+    "holdfast.ops.rules": "holdfast.cli.memory",
     "holdfast.ops.saves": "holdfast.cli.saved",
+    "holdfast.ops.topics": "holdfast.cli.memory",
 }
 
 

@@ -17,7 +17,7 @@ from holdfast.errors import BadInput
 NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
 RULES = ".claude/rules"
 #: Of one file and of all; how many files and folders; how deep imports and folders of rules go.
-_LARGEST, _MOST_BYTES = 1 << 16, 1 << 19
+LARGEST, _MOST_BYTES = 1 << 16, 1 << 19
 _MOST_FILES, _MOST_FOLDERS, _DEEPEST, _LEVELS = 96, 48, 5, 16
 _UNREADABLE = (OSError, ValueError, BadInput)
 
@@ -31,7 +31,8 @@ class Reader:
     ) -> None:
         self.read: dict[str, Document] = {}
         self._roots = tuple(root.rstrip("/") + "/" for root in roots if root)
-        self._until, self._files, self._bytes = until, most, _MOST_BYTES
+        self._until, self._files = until, most
+        self._bytes = _MOST_BYTES * most // _MOST_FILES
 
     def document(self, path: str) -> Document | None:
         """None where there is none, or it has been read."""
@@ -41,7 +42,7 @@ class Reader:
         if whole in self.read or not whole.startswith(self._roots):
             return None
         try:
-            data = files.read(whole, _LARGEST)
+            data = files.read(whole, LARGEST)
         except _UNREADABLE:
             return None
         self._files -= 1

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 READS = {
+    "budget.estimate": "holdfast.ops.budget:estimate",
+    "budget.plan": "holdfast.ops.budget:plan",
+    "budget.show": "holdfast.ops.budget:show",
     "checkpoint.check": "holdfast.ops.integrity:check",
     "checkpoint.diff": "holdfast.ops.checkpoints:diff",
     "checkpoint.list": "holdfast.ops.checkpoints:list_all",
@@ -25,9 +28,16 @@ READS = {
     "explain": "holdfast.ops.explain:explain",
     "facts": "holdfast.ops.survival:facts",
     "health": "holdfast.ops.health:health",
+    "memory.lint": "holdfast.ops.topics:lint",
+    "memory.list": "holdfast.ops.topics:list_all",
+    "memory.show": "holdfast.ops.topics:show",
     "preserve": "holdfast.ops.survival:preserve",
     "receipt": "holdfast.ops.survival:receipt",
     "replay": "holdfast.ops.replay:replay",
+    "rules.conflicts": "holdfast.ops.rules:disputed",
+    "rules.enforced": "holdfast.ops.rules:enforced",
+    "rules.list": "holdfast.ops.rules:list_all",
+    "rules.show": "holdfast.ops.rules:show",
     "saves.list": "holdfast.ops.saves:list_all",
     "saves.show": "holdfast.ops.saves:show",
     "saves.tags": "holdfast.ops.saves:tags",
@@ -39,11 +49,21 @@ READS = {
     "verify": "holdfast.ops.checkpoints:verify",
 }
 WRITES = {
+    "budget.evict": "holdfast.ops.budget:evict",
+    "budget.pin": "holdfast.ops.budget:pin",
+    "budget.rebalance": "holdfast.ops.budget:rebalance",
+    "budget.set": "holdfast.ops.budget:put",
+    "budget.unpin": "holdfast.ops.budget:unpin",
     "checkpoint.pin": "holdfast.ops.checkpoints:pin",
     "checkpoint.take": "holdfast.ops.checkpoints:take",
     "hooks.git-commit": "holdfast.ops.breakpoints:commit",
     "hooks.test-result": "holdfast.ops.breakpoints:result",
     "context.auto-save": "holdfast.ops.contract:auto_save",
+    "memory.fix": "holdfast.ops.topics:fix",
+    "memory.forget": "holdfast.ops.topics:forget",
+    "memory.move": "holdfast.ops.topics:move",
+    "memory.update": "holdfast.ops.topics:update",
+    "memory.write": "holdfast.ops.topics:write",
     "ss": "holdfast.ops.saves:ss",
 }
 #: For the command line only: a model or a web page never reaches these.

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 
-from holdfast import receipts
+from holdfast import binding, receipts
 from holdfast.app import Holdfast
 from holdfast.core import brief as briefs
 from holdfast.core import checkpoint
@@ -130,7 +130,10 @@ def brief(
     tokens = app.config["brief.tokens"] if tokens is None else tokens
     _characters(tokens)
     made = _made(app, transcript, session)
-    text = "\n".join(briefs.lines(made.facts, made.weighed, tokens, made.tasks, made.errors))
+    granted = binding.budget(app, made.ground.project)
+    bound = binding.after_compaction(app, made, tokens, granted)
+    lines = briefs.lines(made.facts, made.weighed, tokens, made.tasks, made.errors, granted, bound)
+    text = "\n".join(lines)
     return Text(text, _tokens(text), made.state.session)
 
 
