@@ -69,13 +69,13 @@ def session(home):
     return event("PostToolUse", transcript=transcript.path, tool_use_id="toolu_next")
 
 
-def loaded(payload: dict, home: Path) -> set[str]:
+def loaded(payload: dict, home: Path, **env: str) -> set[str]:
     script = home.parent / "lists.py"
     script.write_text(_LISTS_MODULES)
     found = subprocess.run(
         [PYTHON, "-I", "-S", str(script), str(PACKAGE / "launch.py")],
         input=encode(payload),
-        env=environ(home),
+        env=environ(home, **env),
         capture_output=True,
         check=True,
         timeout=60,
@@ -91,6 +91,17 @@ def test_a_hook_loads_these_modules_and_no_others(session, home):
 
 def test_what_costs_as_much_as_the_interpreter_is_not_loaded(session, home):
     assert not loaded(session, home) & set(TOO_DEAR)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"), [("PreCompact", {}), ("SessionStart", {"source": "compact"}), ("SessionEnd", {})]
+)
+def test_nor_where_something_is_saved_said_or_left_in_a_vault(name, fields, session, home):
+    (home.parent / "vault").mkdir()
+    payload = {**session, "hook_event_name": name, **fields}
+    found = loaded(payload, home, HOLDFAST_VAULT_PATH=str(home.parent / "vault"))
+    assert not found & set(TOO_DEAR)
+    assert ("holdfast.breadcrumb" in found) == (name == "SessionEnd")
 
 
 def test_the_bundle_holds_exactly_the_modules_of_ours_that_a_hook_loads(session, home):

@@ -76,9 +76,11 @@ class _Cascade:
         """A file and, behind it, what it imports; one that was met before is passed over."""
         is_own = level in ("managed", "global", "project")
         reader = self._own if is_own else self._theirs
-        if not os.path.lexists(path) or os.path.realpath(path) in reader.read:
+        whole = os.path.realpath(path)
+        if not os.path.lexists(path) or whole in self._own.read or whole in self._theirs.read:
             return
-        made = reader.document(path)
+        is_asked_for = by and not is_own and not whole.startswith(self.project + "/")
+        made = None if is_asked_for else reader.document(path)
         paths = made.paths if made else []
         problem = "" if made else _problem(path)
         again = reloaded and not paths
