@@ -13,6 +13,10 @@ from holdfast.core.rules import MARKERS, Rule, marked
 from holdfast.disk import budgets, instructions
 from holdfast.material import Ground, Material, redactor_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.spoken import Redact
+
 #: Said of them where there are any.
 SAYS = " First the rules that were in force: marked (CRITICAL) or (ENFORCED), each with its origin."
 #: Seconds for reading files of instructions.
@@ -36,7 +40,7 @@ def after_compaction(app: Holdfast, material: Material, tokens: float, granted: 
     seconds = max(0.0, min(_PATIENCE_S, app.left(ANSWERED)))
     found = [Rule(marked(said), said) for _, _, said in facts.rules]
     found += instructions.unreloaded(app.client_dir, project, opened[::-1], seconds)
-    return _fitting(app, found, project, tokens, granted)
+    return _fitting(found, material.redactor.text, project, tokens, granted)
 
 
 def at_start(app: Holdfast, ground: Ground, tokens: float) -> str:
@@ -44,14 +48,16 @@ def at_start(app: Holdfast, ground: Ground, tokens: float) -> str:
     found = instructions.of_project(app.client_dir, ground.project)
     if not found:
         return ""
-    lines = _fitting(app, found, ground.project, tokens, budget(app, ground.project))
+    redact, granted = redactor_of(app, ground.project).text, budget(app, ground.project)
+    lines = _fitting(found, redact, ground.project, tokens, granted)
     return fenced(mark(), "Rules the user keeps for this project, where the client does not look:", lines)
 
 
-def _fitting(app: Holdfast, found: list[Rule], project: str, tokens: float, granted: Budget) -> list[str]:
+def _fitting(
+    found: list[Rule], redact: "Redact", project: str, tokens: float, granted: Budget
+) -> list[str]:
     """Those for which there is room, the critical ones first; and how many there are beside them."""
     room = max(granted.room(SAFETY, tokens), int(tokens * PER_TOKEN * FOR_RULES))
-    redact = redactor_of(app, project).text
     kept: dict[str, None] = {}
     left = 0
     for rule in sorted(found, key=lambda rule: MARKERS.index(rule.marker)):

@@ -35,16 +35,26 @@ class Rule:
 class Document:
     """A file of instructions. `paths`: the patterns of files it is for; none: for all."""
 
-    __slots__ = ("_lines", "paths")
+    __slots__ = ("_first", "_lines", "_words", "paths")
 
     def __init__(self, words: str) -> None:
-        front, first = _frontmatter(words)
+        front, self._first = _frontmatter(words)
         self.paths = _patterns(front)
-        self._lines = [(number, line) for number, line in _prose(words) if number > first]
+        self._words = words
+        self._lines: list[tuple[int, str]] | None = None
+
+    @property
+    def lines(self) -> list[tuple[int, str]]:
+        """(number, line) of all that is prose; looked for only where somebody asks."""
+        if self._lines is None:
+            self._lines = [(number, line) for number, line in _prose(self._words) if number > self._first]
+        return self._lines
 
     def rules(self, path: str) -> list[Rule]:
         found: list[Rule] = []
-        for at, (number, line) in enumerate(self._lines):
+        if not any(marker in self._words for marker in MARKERS):
+            return found
+        for at, (number, line) in enumerate(self.lines):
             marker = marked(line)
             if marker and len(found) < _MOST:
                 found.append(Rule(marker, excerpt(self._whole(at, line), LONGEST), path, number))
@@ -54,7 +64,7 @@ class Document:
         """With what belongs to it: the section below a heading, the lines in which an item goes on."""
         parts, level = [_bare(line)], _heading(line)
         indent = len(line) - len(line.lstrip())
-        for _, more in self._lines[at + 1 : at + 1 + _MOST_LINES]:
+        for _, more in self.lines[at + 1 : at + 1 + _MOST_LINES]:
             said = more.strip()
             if level:
                 if _heading(more) or marked(more):
@@ -68,17 +78,12 @@ class Document:
     def imports(self) -> list[str]:
         """The paths behind @, as they are written."""
         found: dict[str, None] = {}
-        for _, line in self._lines:
+        for _, line in self.lines if "@" in self._words else ():
             for word in line.split() if "@" in line else ():
                 path = word[1:].partition("#")[0]
                 if word[0] == "@" and path and path[0] in _BEGINS:
                     found[path] = None
         return list(found)[:_MOST_IMPORTS]
-
-    @property
-    def lines(self) -> list[tuple[int, str]]:
-        """(number, line) of all that is prose."""
-        return self._lines
 
 
 def marked(line: str) -> str:

@@ -38,10 +38,11 @@ class Reader:
         """None where there is none, or it has been read."""
         if self._files <= 0 or self._bytes <= 0 or elapsed() >= self._until:
             return None
-        whole = real(path)
-        if whole in self.read or not whole.startswith(self._roots):
-            return None
         try:
+            posix.stat(path)  # most are not there, and links are dear to follow
+            whole = real(path)
+            if whole in self.read or not whole.startswith(self._roots):
+                return None
             data = files.read(whole, LARGEST)
         except _UNREADABLE:
             return None
