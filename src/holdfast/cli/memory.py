@@ -8,11 +8,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.show import many, render
+from holdfast.cli.show import render
 from holdfast.core.plain import excerpt, one_line
-from holdfast.ops.budget import Estimate, Plan, Shown
-from holdfast.ops.rules import Conflicts, Files, Lines
-from holdfast.ops.topics import Linted, Listing
+from holdfast.ops.words import many
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.ops.budget import Allotted, BriefPlan, Estimated
+    from holdfast.ops.rules import Conflicts, Instructions, Rules
+    from holdfast.ops.topics import Linted, Topics
 
 _STATES = {"rule": "bold", "pinned": "bold", "left out": "dim", "evicted": "strike"}
 
@@ -28,7 +32,7 @@ def _rows(titles: str, rows: Iterable[Iterable[object]], right: str = "") -> Tab
 
 
 @render.register
-def _(value: Listing) -> RenderableType:
+def _(value: Topics) -> RenderableType:
     head = f"{value.folder}: {many(len(value.topics), 'topic')}, index {value.lines} of 200 lines"
     if not value.topics:
         return Text(f"{head}; write one with: holdfast memory write NAME TEXT --description …")
@@ -57,7 +61,7 @@ def _(value: Linted) -> RenderableType:
 
 
 @render.register
-def _(value: Files) -> RenderableType:
+def _(value: Instructions) -> RenderableType:
     if not value:
         return Text("the client has no instructions for this project")
     rows = (
@@ -76,7 +80,7 @@ def _(value: Files) -> RenderableType:
 
 
 @render.register
-def _(value: Lines) -> RenderableType:
+def _(value: Rules) -> RenderableType:
     if not value:
         return Text("there are no such rules; mark one with (CRITICAL) or (ENFORCED)")
     rows = (
@@ -100,7 +104,7 @@ def _(value: Conflicts) -> RenderableType:
 
 
 @render.register
-def _(value: Shown) -> RenderableType:
+def _(value: Allotted) -> RenderableType:
     rows = (
         (one.name, f"{one.share} %", one.tokens, one.priority, one.set_by) for one in value.compartments
     )
@@ -116,7 +120,7 @@ def _(value: Shown) -> RenderableType:
 
 
 @render.register
-def _(value: Estimate) -> RenderableType:
+def _(value: Estimated) -> RenderableType:
     fits = ", ".join(value.fits) or "no guaranteed share"
     return Text(
         f"{value.characters:,} characters, about {value.tokens:,} tokens: {value.percent:g} % of a brief; "
@@ -125,7 +129,7 @@ def _(value: Estimate) -> RenderableType:
 
 
 @render.register
-def _(value: Plan) -> RenderableType:
+def _(value: BriefPlan) -> RenderableType:
     head = f"session {value.session}, {value.project}: {value.used:,} of {value.tokens:,} tokens"
     shown: list[RenderableType] = [Text(head, style="dim")]
     for part in value.parts:

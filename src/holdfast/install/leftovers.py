@@ -18,7 +18,7 @@ from holdfast.memory import swap
 #: removed: HOLDFAST_HOME may point to a folder that is not ours alone.
 _OURS = frozenset(
     "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
-    "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
+    "budgets environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
     "memory.db-wal results scans seal.key seal.key.tmp seal.lock serve.json "
     "serve.json.tmp serve.lock sessions spool token token.tmp token.tmp.tmp".split()

@@ -13,8 +13,8 @@ from contextlib import suppress
 from importlib.resources import files as resources
 
 from holdfast.errors import HoldfastError
-from holdfast.memory import swap
 from holdfast.install.place import Place
+from holdfast.memory import swap
 
 #: Begins the first mark.
 MARK = b"<!-- holdfast:begin"

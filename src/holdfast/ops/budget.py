@@ -53,7 +53,7 @@ class Pinned:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Allotted:
     project: str
     brief_tokens: int
     compartments: list[Compartment]
@@ -63,7 +63,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimated:
     """`percent` is of a brief of the usual length; `fits`: compartments whose guarantee holds all of it."""
 
     characters: int
@@ -91,7 +91,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BriefPlan:
     session: str
     project: str
     tokens: int
@@ -99,7 +99,7 @@ class Plan:
     parts: list[Part]
 
 
-def show(app: Holdfast, *, project: str | None = None) -> Shown:
+def show(app: Holdfast, *, project: str | None = None) -> Allotted:
     """The five compartments of the context budget, what is pinned and what is evicted.
 
     Parameters
@@ -113,7 +113,7 @@ def show(app: Holdfast, *, project: str | None = None) -> Shown:
 
 def estimate(
     app: Holdfast, text: str | None = None, *, file: str | None = None, project: str | None = None
-) -> Estimate:
+) -> Estimated:
     """How many tokens a text would take, and where it would fit.
 
     Parameters
@@ -135,12 +135,12 @@ def estimate(
     size = len(text or "")
     fits = [name for name in made.order if 0 < size <= made.room(name, usual)]
     tokens = tokens_of(text or "")
-    return Estimate(size, tokens, round(100 * tokens / usual, 1), fits)
+    return Estimated(size, tokens, round(100 * tokens / usual, 1), fits)
 
 
 def plan(
     app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int | None = None
-) -> Plan:
+) -> BriefPlan:
     """What a brief of a session would hold now, compartment by compartment, and what it would leave out.
 
     Parameters
@@ -177,7 +177,7 @@ def plan(
         taken = sum(item.tokens for item in shown if item.state != "evicted")
         shown += [item for item in items if item.state == "left out"][:_LEFT_OUT]
         parts.append(Part(name, int(granted.room(name, usual) / PER_TOKEN), taken, shown))
-    return Plan(made.state.session, folder, usual, int(used / PER_TOKEN), parts)
+    return BriefPlan(made.state.session, folder, usual, int(used / PER_TOKEN), parts)
 
 
 def put(
@@ -188,7 +188,7 @@ def put(
     priority: int | None = None,
     reset: bool = False,
     project: str | None = None,
-) -> Shown:
+) -> Allotted:
     """Set the share and the priority of a compartment, for one project.
 
     Parameters
@@ -233,7 +233,7 @@ def pin(
     compartment: str = "active_task",
     session: str | None = None,
     project: str | None = None,
-) -> Shown:
+) -> Allotted:
     """Something that comes first in every brief of a project, until it is unpinned.
 
     Parameters
@@ -264,7 +264,7 @@ def pin(
     return _changed(app, folder, change)
 
 
-def unpin(app: Holdfast, what: str, *, project: str | None = None) -> Shown:
+def unpin(app: Holdfast, what: str, *, project: str | None = None) -> Allotted:
     """No longer first in every brief.
 
     Parameters
@@ -286,7 +286,7 @@ def unpin(app: Holdfast, what: str, *, project: str | None = None) -> Shown:
 
 def evict(
     app: Holdfast, what: str, *, back: bool = False, session: str | None = None, project: str | None = None
-) -> Shown:
+) -> Allotted:
     """Something that no brief of a project tells any more.
 
     Parameters
@@ -324,7 +324,7 @@ def evict(
     return _changed(app, folder, change)
 
 
-def rebalance(app: Holdfast, *, transcript: str | None = None, session: str | None = None) -> Shown:
+def rebalance(app: Holdfast, *, transcript: str | None = None, session: str | None = None) -> Allotted:
     """Give what compartments of a session do not need of their shares to those that need more.
 
     Parameters
@@ -350,7 +350,7 @@ def rebalance(app: Holdfast, *, transcript: str | None = None, session: str | No
     return _changed(app, made.ground.project, change)
 
 
-def _changed(app: Holdfast, project: str | None, change: Callable[[dict], None]) -> Shown:
+def _changed(app: Holdfast, project: str | None, change: Callable[[dict], None]) -> Allotted:
     folder = project_of(app, project)
     with budgets.lock(app.home):
         saved = {key: value for key, value in budgets.read(app.home, folder).items() if key != "project"}
@@ -360,7 +360,7 @@ def _changed(app: Holdfast, project: str | None, change: Callable[[dict], None])
     return _shown(app, folder, saved)
 
 
-def _shown(app: Holdfast, project: str, saved: dict) -> Shown:
+def _shown(app: Holdfast, project: str, saved: dict) -> Allotted:
     made, usual = budget.of(app.config, saved), app.config["brief.tokens"]
     file = {**app.config.file, **app.config.environment, **app.config.flags}
 
@@ -381,7 +381,7 @@ def _shown(app: Holdfast, project: str, saved: dict) -> Shown:
     ]
     pins = [Pinned(pin.id, pin.compartment, pin.text, pin.at) for pin in made.pins]
     free = max(0, 100 - sum(made.shares.values()))
-    return Shown(project, usual, rows, free, pins, made.evicted)
+    return Allotted(project, usual, rows, free, pins, made.evicted)
 
 
 def _planned(item: Item, told: set[str], granted: Budget) -> Planned:

@@ -28,7 +28,7 @@ class File:
     problem: str
 
 
-class Files(list[File]):
+class Instructions(list[File]):
     """In the order in which the client reads them."""
 
 
@@ -42,15 +42,15 @@ class Line:
     kept_by: str
 
 
-class Lines(list[Line]):
+class Rules(list[Line]):
     """Rules, each with its origin."""
 
 
 class Conflicts(list[Conflict]):
-    """Lines of different files that cannot both be right."""
+    """Rules of different files that cannot both be right."""
 
 
-def list_all(app: Holdfast, *, project: str | None = None) -> Files:
+def list_all(app: Holdfast, *, project: str | None = None) -> Instructions:
     """Every file of instructions for a project: global, of the project and repository, nested, imported.
 
     Parameters
@@ -59,7 +59,7 @@ def list_all(app: Holdfast, *, project: str | None = None) -> Files:
         The folder sessions work in; else the client's, or the repository we are in.
     """
     found = cascade(app, project_of(app, project))
-    return Files(
+    return Instructions(
         File(
             one.level,
             one.path,
@@ -74,7 +74,7 @@ def list_all(app: Holdfast, *, project: str | None = None) -> Files:
     )
 
 
-def show(app: Holdfast, path: str | None = None, *, project: str | None = None) -> Lines:
+def show(app: Holdfast, path: str | None = None, *, project: str | None = None) -> Rules:
     """What is in force when a file is opened, line by line.
 
     Parameters
@@ -91,7 +91,7 @@ def show(app: Holdfast, path: str | None = None, *, project: str | None = None) 
         found = [one for one in found if one.holds_for(whole)]
     else:
         found = [one for one in found if not one.paths]
-    return Lines(
+    return Rules(
         Line(
             one.level,
             marked(line),
@@ -106,7 +106,7 @@ def show(app: Holdfast, path: str | None = None, *, project: str | None = None) 
     )
 
 
-def enforced(app: Holdfast, *, project: str | None = None, session: str | None = None) -> Lines:
+def enforced(app: Holdfast, *, project: str | None = None, session: str | None = None) -> Rules:
     """Rules marked (ENFORCED) or (CRITICAL), with their origin and who brings them back after a compaction.
 
     Parameters
@@ -116,7 +116,7 @@ def enforced(app: Holdfast, *, project: str | None = None, session: str | None =
     session
         Also those that were only typed in the session with this id.
     """
-    found = Lines(
+    found = Rules(
         Line(
             one.level,
             rule.marker,
@@ -136,7 +136,7 @@ def enforced(app: Holdfast, *, project: str | None = None, session: str | None =
 
 
 def disputed(app: Holdfast, *, project: str | None = None) -> Conflicts:
-    """Lines of different files that contradict each other; only what is plain is shown.
+    """Rules of different files that contradict each other; only what is plain is shown.
 
     Parameters
     ----------

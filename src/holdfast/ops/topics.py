@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ _LONGEST_NAME, _LONGEST_DESCRIPTION = 80, 300
 
 
 @dataclass(frozen=True)
-class Listed:
+class Remembered:
     name: str
     type: str
     description: str
@@ -37,17 +36,17 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Listing:
+class Topics:
     """`lines` and `characters` are those of the index, of which the client loads 200 and 25,000."""
 
     folder: str
     lines: int
     characters: int
-    topics: list[Listed]
+    topics: list[Remembered]
 
 
 @dataclass(frozen=True)
-class Shown:
+class TopicText:
     name: str
     type: str
     description: str
@@ -96,7 +95,7 @@ class Fixed:
         return (self.diff or "nothing to mend that is safe to mend") + kept + left
 
 
-def list_all(app: Holdfast, *, type: str | None = None, project: str | None = None) -> Listing:  # noqa: A002
+def list_all(app: Holdfast, *, type: str | None = None, project: str | None = None) -> Topics:  # noqa: A002
     """Every topic the client remembers of a project.
 
     Parameters
@@ -110,14 +109,14 @@ def list_all(app: Holdfast, *, type: str | None = None, project: str | None = No
     memory = _memory(app, project)[0]
     named = {entry.file for entry in memory.entries}
     found = [
-        Listed(one.name, one.type, one.description, one.file, one.size, one.file in named, one.problem)
+        Remembered(one.name, one.type, one.description, one.file, one.size, one.file in named, one.problem)
         for one in memory.topics
         if not kind or one.type == kind
     ]
-    return Listing(memory.folder, len(memory.index.splitlines()), len(memory.index), found)
+    return Topics(memory.folder, len(memory.index.splitlines()), len(memory.index), found)
 
 
-def show(app: Holdfast, name: str = INDEX, *, project: str | None = None) -> Shown:
+def show(app: Holdfast, name: str = INDEX, *, project: str | None = None) -> TopicText:
     """One topic, or the index itself.
 
     Parameters
@@ -129,11 +128,11 @@ def show(app: Holdfast, name: str = INDEX, *, project: str | None = None) -> Sho
     """
     memory = _memory(app, project)[0]
     if name == INDEX:
-        return Shown(INDEX, "", "", INDEX, _shown(memory.index), "")
+        return TopicText(INDEX, "", "", INDEX, _shown(memory.index), "")
     one = memory.named(name)
     if not one.text and one.problem:
         raise BadInput(f"{memory.path(one.file)}: {one.problem}")
-    return Shown(one.name, one.type, one.description, one.file, _shown(one.text), one.problem)
+    return TopicText(one.name, one.type, one.description, one.file, _shown(one.text), one.problem)
 
 
 def lint(app: Holdfast, *, project: str | None = None) -> Linted:
@@ -164,7 +163,7 @@ def write(
     name
         What it is called; no other topic is.
     text
-        What is to be remembered; - reads it from standard input.
+        What is to be remembered.
     description
         One line that says when it matters.
     type
@@ -179,7 +178,7 @@ def write(
             excerpt(redact(name), _LONGEST_NAME),
             excerpt(redact(description), _LONGEST_DESCRIPTION),
         )
-        body = _body(redact(_given(text)))
+        body = _body(redact(text))
         if not title or not said:
             raise BadInput("a topic needs a name and a description")
         if any(one.name.lower() == title.lower() for one in memory.topics):
@@ -211,7 +210,7 @@ def update(
     name
         The topic's name, or its file, or how one of them begins.
     text
-        What it says from now on; - reads it from standard input.
+        What it says from now on.
     append
         What is added at its end.
     description
@@ -225,7 +224,7 @@ def update(
         one = _usable(memory, name)
         redact = redactor_of(app, folder).text
         said = None if description is None else excerpt(redact(description), _LONGEST_DESCRIPTION)
-        new = None if text is None else _body(redact(_given(text)))
+        new = None if text is None else _body(redact(text))
         more = None if append is None else _body(redact(append))
 
         def change(there: str | None) -> str:
@@ -340,10 +339,6 @@ def _type(given: str) -> str:
     if given not in TYPES:
         raise BadInput(f"there is no type {given[:40]!r}; there are {', '.join(TYPES)}")
     return given
-
-
-def _given(text: str) -> str:
-    return sys.stdin.read(LARGE + 1) if text == "-" else text
 
 
 def _body(words: str) -> str:
