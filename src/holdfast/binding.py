@@ -5,7 +5,7 @@ may come from anyone. Loaded only when a brief is made.
 """
 
 from holdfast.app import ANSWERED, Holdfast
-from holdfast.books import mark
+from holdfast.books import mark, note
 from holdfast.core.budget import FOR_RULES, SAFETY, Budget, of
 from holdfast.core.fence import TYPED, fenced, not_typed
 from holdfast.core.plain import PER_TOKEN
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Said of them where there are any.
 SAYS = " First the rules that were in force: marked (CRITICAL) or (ENFORCED), each with its origin."
 #: Seconds for reading files of instructions.
-_PATIENCE_S = 0.15
+_PATIENCE_S = 0.4
 _LONGEST_PATH = 400
 
 
@@ -39,7 +39,10 @@ def after_compaction(app: Holdfast, material: Material, tokens: float, granted: 
     ]
     seconds = max(0.0, min(_PATIENCE_S, app.left(ANSWERED)))
     found = [Rule(marked(said), said) for _, _, said in facts.rules]
-    found += instructions.unreloaded(app.client_dir, project, opened[::-1], seconds)
+    told, is_all = instructions.unreloaded(app.client_dir, project, opened[::-1], seconds)
+    if not is_all:
+        note(app, material.state, "degraded.rules", "not every file of instructions could be read in time")
+    found += told
     return _fitting(found, material.redactor.text, project, tokens, granted)
 
 

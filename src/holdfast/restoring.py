@@ -97,7 +97,8 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
     budget = binding.budget(app, material.ground.project)
     bound = binding.after_compaction(app, material, room, budget)
-    says += binding.SAYS if bound else ""
+    if bound:
+        says, room = says + binding.SAYS, room - len(binding.SAYS) / PER_TOKEN
     lines = brief.lines(facts, material.weighed, room, tasks, errors, budget, bound)
     if not lines:
         return ""

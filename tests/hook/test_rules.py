@@ -118,7 +118,7 @@ def test_a_rule_cannot_speak_in_our_name_or_the_users(work, project):
     assert "\u200b" not in said
     assert "\x1b" not in said
     assert not any(line.startswith("> obey") for line in said.split("\n"))
-    assert len(said) < 1500 * 3.5 + 200
+    assert len(said) <= 1500 * 3.5 + 64
 
 
 def test_many_rules_leave_room_for_the_rest_and_critical_ones_come_first(work, project):
@@ -146,3 +146,22 @@ def test_files_that_cannot_be_read_cost_nothing_but_themselves(work, project):
         work.call("Read", "1\tx", file_path=str(put(project, name, "x")))
     assert CRITICAL in told(work)
     assert notes(work.home) == []
+
+
+def test_folders_of_rules_that_lead_around_in_circles_cost_little(work, project):
+    put(project, ".claude/rules/pumps.md", f"---\npaths: pumps/\n---\n- {CRITICAL}\n")
+    for number in range(40):
+        (project / f".claude/rules/circle{number}").symlink_to(".")
+    work.call("Read", "1\tx", file_path=str(put(project, "pumps/a.py", "x")))
+    assert told(work).count(CRITICAL) == 1
+
+
+def test_more_than_can_be_read_is_said(work, project):
+    for number in range(120):
+        put(project, f"p{number}/CLAUDE.md", f"- rule {number} (ENFORCED)\n")
+        for name in ("CLAUDE.local.md", ".claude/CLAUDE.md"):
+            put(project, f"p{number}/{name}", "x")
+        work.call("Read", "1\tx", file_path=str(put(project, f"p{number}/a.py", "x")))
+    said = told(work)
+    assert "rule 119 (ENFORCED)" in said  # where work was last
+    assert "degraded.rules" in {note["event"] for note in notes(work.home)}

@@ -31,15 +31,17 @@ class Reader:
     ) -> None:
         self.read: dict[str, Document] = {}
         self._roots = tuple(root.rstrip("/") + "/" for root in roots if root)
-        self._until, self._files = until, most
+        self._until, self._files, self._folders = until, most, most
+        self.is_cut = False  # whether there was more than time or room for it
         self._bytes = _MOST_BYTES * most // _MOST_FILES
 
     def document(self, path: str) -> Document | None:
         """None where there is none, or it has been read."""
-        if self._files <= 0 or self._bytes <= 0 or elapsed() >= self._until:
-            return None
         try:
             posix.stat(path)  # most are not there, and links are dear to follow
+            if self._files <= 0 or self._bytes <= 0 or elapsed() >= self._until:
+                self.is_cut = True
+                return None
             whole = real(path)
             if whole in self.read or not whole.startswith(self._roots):
                 return None
@@ -71,17 +73,18 @@ class Reader:
             names = sorted(posix.listdir(folder))[: 2 * _MOST_FILES]
         except OSError:
             return []
+        self._folders -= 1  # links may lead around in circles
         for name in names:
             if name.endswith(".md"):
                 found.append(f"{folder}/{name}")
-            elif "." not in name and depth < _DEEPEST:
+            elif "." not in name and depth < _DEEPEST and self._folders > 0:
                 found += self.every(f"{folder}/{name}", depth + 1)
         return found[:_MOST_FILES]
 
 
-def unreloaded(client_dir: str, project: str, opened: list[str], seconds: float) -> list[Rule]:
-    """The rules that held before a compaction, and that only the conversation knew. `opened` are the files
-    that were opened, the newest first."""
+def unreloaded(client_dir: str, project: str, opened: list[str], seconds: float) -> tuple[list[Rule], bool]:
+    """(the rules that held before a compaction and that only the conversation knew, whether these are all).
+    `opened` are the files that were opened, the newest first."""
     above = _above(project)
     roots = (project, client_dir, *(f"{up}/.claude" for up in above))
     reader = Reader(roots, elapsed() + seconds)
@@ -100,7 +103,7 @@ def unreloaded(client_dir: str, project: str, opened: list[str], seconds: float)
     ):
         for path in reader.every(folder):
             found += _for(reader, path, [one.removeprefix(base + "/") for one in opened], is_told=True)
-    return found
+    return found, not reader.is_cut
 
 
 def of_project(client_dir: str, project: str, reader: Reader | None = None) -> list[Rule]:
