@@ -25,7 +25,7 @@ _LONGEST_NAME, _LONGEST_DESCRIPTION = 80, 300
 
 
 @dataclass(frozen=True)
-class Remembered:
+class TopicRow:
     name: str
     type: str
     description: str
@@ -42,7 +42,7 @@ class Topics:
     folder: str
     lines: int
     characters: int
-    topics: list[Remembered]
+    topics: list[TopicRow]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def list_all(app: Holdfast, *, type: str | None = None, project: str | None = No
     memory = _memory(app, project)[0]
     named = {entry.file for entry in memory.entries}
     found = [
-        Remembered(one.name, one.type, one.description, one.file, one.size, one.file in named, one.problem)
+        TopicRow(one.name, one.type, one.description, one.file, one.size, one.file in named, one.problem)
         for one in memory.topics
         if not kind or one.type == kind
     ]
