@@ -20,10 +20,10 @@ from holdfast.clock import now, rfc3339
 from holdfast.disk import files
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.install import record
-from holdfast.memory import swap
 from holdfast.install.place import speaking_of
 from holdfast.install.record import GitHook
 from holdfast.install.settings import Launcher
+from holdfast.memory import swap
 
 NAME, KEPT = "post-commit", "before-holdfast"
 _BEGIN = b"# >>> holdfast >>> a commit is a breakpoint; `holdfast uninstall --git` takes this out\n"

@@ -20,7 +20,7 @@ _OURS = frozenset(
     "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
     "budgets environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
     "install.json install.json.tmp install.lock memory.db memory.db-shm "
-    "memory.db-wal results scans seal.key seal.key.tmp seal.lock serve.json "
+    "memory.db-wal memory.lock results scans seal.key seal.key.tmp seal.lock serve.json "
     "serve.json.tmp serve.lock sessions spool token token.tmp token.tmp.tmp".split()
 )
 _SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-")
