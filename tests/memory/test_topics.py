@@ -280,6 +280,13 @@ def test_what_cannot_be_is_refused_and_changes_nothing(app, memory, call):
     assert {path: path.read_bytes() for path in memory.iterdir()} == before
 
 
+def test_what_is_no_text_is_written_as_text(app, memory):
+    ops.write(app, "na\0me\ud800", "bo\0dy \ud800", description="de\0scription \udcff")
+    (topic,) = ops.list_all(app).topics
+    assert topic.problem == ""
+    assert kinds(app) == []
+
+
 # What is wrong
 
 

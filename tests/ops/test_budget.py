@@ -99,6 +99,8 @@ def test_an_estimate(app, tmp_path):
         (lambda app: budget.pin(app, " \u200b"), "empty"),
         (lambda app: budget.evict(app, "Never push (CRITICAL)"), "is not evicted"),
         (lambda app: budget.estimate(app), "give a text"),
+        (lambda app: budget.estimate(app, file="a\0b"), "cannot be read"),
+        (lambda app: budget.estimate(app, file="/"), "is a directory"),
         (lambda app: budget.plan(app, tokens=3), "50 to 100,000"),
         (lambda app: budget.show(app, project="/nowhere"), "is not a folder"),
     ],
@@ -106,6 +108,8 @@ def test_an_estimate(app, tmp_path):
 def test_what_cannot_be_is_refused_with_the_reason(app, call, problem):
     with pytest.raises(BadInput, match=problem):
         call(app)
+    with pytest.raises(NotFound):
+        budget.estimate(app, file="nowhere")
     with pytest.raises(NotFound):
         budget.unpin(app, "nothing")
     with pytest.raises(NotFound):

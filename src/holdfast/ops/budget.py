@@ -128,7 +128,7 @@ def estimate(
     if (text is None) == (file is None):
         raise BadInput("give a text, or a file that holds it: holdfast budget estimate --file PATH")
     if file is not None:
-        text = files.read(os.path.abspath(file), _MOST_TEXT).decode("utf-8", "replace")
+        text = _content(file)
     folder = project_of(app, project)
     made = budget.of(app.config, budgets.read(app.home, folder))
     usual = app.config["brief.tokens"]
@@ -136,6 +136,15 @@ def estimate(
     fits = [name for name in made.order if 0 < size <= made.room(name, usual)]
     tokens = tokens_of(text or "")
     return Estimated(size, tokens, round(100 * tokens / usual, 1), fits)
+
+
+def _content(file: str) -> str:
+    try:
+        return files.read(os.path.abspath(file), _MOST_TEXT).decode("utf-8", "replace")
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {file[:200]!r}; --file takes the path of one") from None
+    except (OSError, ValueError) as problem:
+        raise BadInput(f"{file[:200]!r} cannot be read: {problem}") from None
 
 
 def plan(

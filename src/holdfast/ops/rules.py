@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from holdfast.app import Holdfast
 from holdfast.core.plain import one_line
 from holdfast.core.rules import marked
+from holdfast.errors import BadInput
 from holdfast.material import Looked
 from holdfast.memory.place import project_of
 from holdfast.memory.rules import Conflict, cascade, conflicts
@@ -87,6 +88,8 @@ def show(app: Holdfast, path: str | None = None, *, project: str | None = None) 
     folder = project_of(app, project)
     found = [one for one in cascade(app, folder) if path is not None or one.level != "nested"]
     if path is not None:
+        if "\0" in path:
+            raise BadInput("a path has no NUL in it; name the file that is opened")
         whole = os.path.realpath(os.path.join(folder, path))
         found = [one for one in found if one.holds_for(whole)]
     else:

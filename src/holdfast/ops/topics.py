@@ -342,6 +342,7 @@ def _type(given: str) -> str:
 
 
 def _body(words: str) -> str:
+    words = words.encode("utf-8", "replace").decode().replace("\0", "")  # a file of text stays one
     if not words.strip():
         raise BadInput("there is nothing to remember: the text is empty")
     if len(words) > LARGE:
