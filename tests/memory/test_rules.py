@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.disk.client import slug
+from holdfast.errors import BadInput
 from holdfast.memory.conflicts import claim, conflict
 from holdfast.ops import rules
 from told import Work, repository
@@ -151,3 +152,9 @@ def test_files_that_cannot_be_read_are_listed_with_the_reason(app, project):
 
 def test_without_any_file_there_is_nothing(app, project):
     assert rules.list_all(app) == rules.enforced(app) == rules.disputed(app) == rules.show(app) == []
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+def test_what_cannot_be_a_path_is_refused(app, project, path):
+    with pytest.raises(BadInput, match="cannot be a path"):
+        rules.show(app, path)

@@ -88,9 +88,10 @@ def show(app: Holdfast, path: str | None = None, *, project: str | None = None) 
     folder = project_of(app, project)
     found = [one for one in cascade(app, folder) if path is not None or one.level != "nested"]
     if path is not None:
-        if "\0" in path:
-            raise BadInput("a path has no NUL in it; name the file that is opened")
-        whole = os.path.realpath(os.path.join(folder, path))
+        try:
+            whole = os.path.realpath(os.path.join(folder, path))
+        except ValueError:  # a NUL, or what no file system can write down
+            raise BadInput(f"{path[:200]!r} cannot be a path; name the file that is opened") from None
         found = [one for one in found if one.holds_for(whole)]
     else:
         found = [one for one in found if not one.paths]
