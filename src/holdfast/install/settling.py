@@ -11,9 +11,9 @@ from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import HoldfastError
 from holdfast.install import record
-from holdfast.memory import swap
 from holdfast.install.place import Place
 from holdfast.install.plan import Plan
+from holdfast.memory import swap
 
 _TRIES = 50
 

@@ -95,8 +95,8 @@ BY_HAND = {"replay": ("png", "html")}
 #: The tools that an agent always has before it; the others it has to look for, by their names.
 ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health")
 #: Writes that take something away, and writes that may be done twice to the same end.
-DESTRUCTIVE: tuple[str, ...] = ()
-IDEMPOTENT = ("checkpoint.pin",)
+DESTRUCTIVE = ("memory.forget", "memory.update")
+IDEMPOTENT = ("budget.evict", "budget.pin", "budget.set", "checkpoint.pin", "memory.fix", "memory.move")
 
 #: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.
 _MENDING = ("config.", "doctor", "status", "uninstall")
