@@ -23,8 +23,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LARGEST_HEAD, LARGEST_BODY = 1 << 16, 1 << 20
 MOST_HEADERS = 64
-#: Where in the scope of a POST its body stands, read to the end.
-BODY = "holdfast.body"
 #: Says that the service is there, and nothing else.
 OPEN = b"/live"
 #: Headers that decide something: two of them, and somebody may have read the other one.
@@ -67,7 +65,7 @@ class Gate:
             if isinstance(body, Refusal):
                 refusal = body
             else:
-                scope[BODY] = body
+                receive = _given(body, receive)
         if refusal:
             return await refuse(send, refusal)
         return await self.app(scope, receive, send)
@@ -157,6 +155,15 @@ async def _whole(receive: Receive) -> bytes | Refusal:
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def again() -> MutableMapping[str, Any]:
+        return next(messages, None) or await receive()
+
+    return again
 
 
 async def refuse(send: Send, refusal: Refusal) -> None:

@@ -28,7 +28,6 @@ import holdfast
 from holdfast.errors import BadInput, HoldfastError, is_full
 from holdfast.ops.described import REQUIRED, Described, described, fields_of
 from holdfast.ops.registry import BY_HAND, Operation, everything
-from holdfast.serve.gate import BODY
 from holdfast.serve.work import Work
 
 #: What a write meets on a disk that takes none.
@@ -153,7 +152,7 @@ class _Route(APIRoute):
 
         async def handle(request: Request) -> Response:
             try:
-                given = read(request, model, many)
+                given = await read(request, model, many)
                 return await call(given.__dict__)
             except ValidationError as problem:
                 return failure(_misread(problem.errors(include_url=False, include_input=False)))
@@ -163,11 +162,11 @@ class _Route(APIRoute):
         return handle
 
 
-def _from_body(request: Request, model: type[BaseModel], _: frozenset[str]) -> BaseModel:
-    return model.model_validate_json(request.scope[BODY])
+async def _from_body(request: Request, model: type[BaseModel], _: frozenset[str]) -> BaseModel:
+    return model.model_validate_json(await request.body())
 
 
-def _from_query(request: Request, model: type[BaseModel], many: frozenset[str]) -> BaseModel:
+async def _from_query(request: Request, model: type[BaseModel], many: frozenset[str]) -> BaseModel:
     given: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name in many:
