@@ -230,16 +230,13 @@ class Trial:
         doomed = dice.sample(range(self.plan.agents), max(1, round(self.plan.agents * 0.08)))
         total, due = self.plan.agents * self.plan.each, self._kill_at(dice)
         while running:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid:
-                number = running.pop(pid)
+            for number, status in _ended(running):
                 if os.WIFSIGNALED(status):
                     self.killed += 1
                     running[self._start(number)] = number
                 elif status:
                     self.failed += 1
-                continue
-            time.sleep(0.002)
+            time.sleep(0.005)
             if due or sys.stderr.isatty():
                 done = self._done(total)
                 progress(f"{done:,} of {total:,} checkpoints")
@@ -289,6 +286,12 @@ class Trial:
             for row in log.lines("spent"):
                 found[" ".join(row[1:])] += float(row[0])
         return found
+
+
+def _ended(running: dict[int, int]) -> list[tuple[int, int]]:
+    """(number, status) of those that have ended by now. Only of ours: whoever runs this may have others."""
+    found = [os.waitpid(pid, os.WNOHANG) for pid in running]
+    return [(running.pop(pid), status) for pid, status in found if pid]
 
 
 # What must hold
