@@ -14,7 +14,10 @@ _CREATE = posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
 
 
 def make_dir(path: str) -> None:
-    """Create a directory and its parents, 0700."""
+    """Create a directory and its parents, 0700. Looked for first: mkdir(2) waits for whoever changes the
+    one above, also where there is nothing to do."""
+    if is_there(path):
+        return
     try:
         posix.mkdir(path, 0o700)
     except FileExistsError:
