@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.clock import new_id
 from holdfast.disk import files, index
@@ -138,6 +140,27 @@ def test_it_is_shown_in_the_schema_that_scripts_expect(place: Home) -> None:
     assert told["version"] == "1.0"
     assert [list(entry) for entry in told["checkpoints"]] == [list(index.SHOWN)] * 3
     assert told["checkpoints"][-1] == {name: entries[-1][name] for name in index.SHOWN}
+
+
+HOSTILE = [
+    '","reason":"x',
+    ',"uid":"x"',
+    '"gone":"',
+    '\\","reason":"',
+    '\\"',
+    "}",
+    '{"v":1,"sum":',
+    "漢\ud800\n",
+]
+
+
+@given(st.lists(st.lists(st.sampled_from(HOSTILE), max_size=4).map("".join), min_size=1, max_size=6))
+def test_what_is_cut_out_of_a_line_is_what_it_says(texts: list[str]) -> None:
+    entries = [said(n, id=text, path=text, summary=text, reason=text) for n, text in enumerate(texts)]
+    lines = [index.line(entry) for entry in entries]
+    lines[1:1] = [index.line({"gone": entries[0]["uid"], "at": texts[0]})]
+    expected = [{name: entry[name] for name in index.SHOWN} for entry in entries[1:]]
+    assert [json.loads(text) for text in index._shown(lines)] == expected
 
 
 def test_of_many_the_newest_are_shown(place: Home) -> None:

@@ -32,6 +32,8 @@ _MOST_SHOWN = 200
 _TAIL, _RECENT = 1 << 18, 1 << 16
 _LARGEST = 1 << 30
 _HEAD = b'{"v":%d,"sum":' % VERSION
+#: Where that begins which is not shown.
+_BEYOND = b',"%s":' % MORE[0].encode()
 
 
 def entry(fields: dict, path: str, kept: str) -> dict:
@@ -129,17 +131,23 @@ def _read(raw: bytes) -> dict | None:
 
 
 def checked(raw: bytes) -> dict | None:
-    """What `line` wrote, if its checksum fits. Somebody may have been killed in the very moment before it
-    was appended: then it stands behind the beginning of another."""
-    raw = raw[max(0, raw.rfind(_HEAD)) :]
-    written, _, rest = raw.removeprefix(_HEAD).partition(b",")
-    if not raw.startswith(_HEAD) or written != b"%d" % checksum(rest):
+    """What `line` wrote, if its checksum fits."""
+    rest = _unsealed(raw)
+    if not rest:
         return None
     try:
         said = load("{" + rest.decode("utf-8"))
     except UNREADABLE:
         return None
     return said if type(said) is dict else None
+
+
+def _unsealed(raw: bytes) -> bytes:
+    """All that follows the checksum, if that fits. Somebody may have been killed in the very moment before
+    the line was appended: then it stands behind the beginning of another."""
+    raw = raw[max(0, raw.rfind(_HEAD)) :]
+    written, _, rest = raw.removeprefix(_HEAD).partition(b",")
+    return rest if raw.startswith(_HEAD) and written == b"%d" % checksum(rest) else b""
 
 
 def _is_entry(said: dict) -> bool:
@@ -171,15 +179,15 @@ def show(home: Home, wait: bool = False) -> None:
             _write(home, newest(home, size))
 
 
-def newest(home: Home, size: int) -> list[dict]:
-    """The entries that `index.json` holds."""
+def newest(home: Home, size: int) -> list[bytes]:
+    """The entries that `index.json` holds, as text."""
     fd = files.open_regular(home.index)
     try:
-        found: list[dict] = []
+        found: list[bytes] = []
         for most in (_TAIL, size):  # all of it where the tail only says what is gone
             start = max(0, size - most)
             lines = posix.pread(fd, size - start, start).split(b"\n")[1 if start else 0 : -1]
-            found = list(Catalogue(lines).entries.values())[-_MOST_SHOWN:]
+            found = _shown(lines)[-_MOST_SHOWN:]
             if len(found) == _MOST_SHOWN or not start:
                 break
     finally:
@@ -187,10 +195,23 @@ def newest(home: Home, size: int) -> list[dict]:
     return found
 
 
-def _write(home: Home, entries: list[dict]) -> None:
-    shown = [{name: said[name] for name in SHOWN} for said in entries]
-    whole = {"version": "1.0", "checkpoints": shown, "last_updated": rfc3339(now())}
-    files.replace(home.checkpoints + "/index.json", dump(whole).encode() + b"\n", durable=False)
+def _shown(lines: list[bytes]) -> list[bytes]:
+    """What is shown of each, oldest first, cut out of its line: to parse them all would cost several times
+    what the rest of a checkpoint does. What looks like a key is one: in a text its quotes are escaped."""
+    found: dict[bytes, bytes] = {}
+    for raw in lines:
+        rest = _unsealed(raw)
+        if rest.startswith(b'"gone":"'):
+            found.pop(rest.split(b'"', 4)[3], None)
+        elif uid := rest.partition(b',"uid":"')[2].partition(b'"')[0]:
+            found.setdefault(uid, b"{%s}" % rest.partition(_BEYOND)[0])
+    return [text for _, text in sorted(found.items())]
+
+
+def _write(home: Home, entries: list[bytes]) -> None:
+    whole = b'{"version":"1.0","checkpoints":[%s],"last_updated":"%s"}\n'
+    data = whole % (b",".join(entries), rfc3339(now()).encode())
+    files.replace(home.checkpoints + "/index.json", data, durable=False)
 
 
 def _size(path: str) -> int:
