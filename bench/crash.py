@@ -28,6 +28,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("src", "tests")]
 
 from disk.faults import (
+    BROKEN_TURNS,
     CONTROLS,
     DAY,
     NOW,
@@ -35,6 +36,7 @@ from disk.faults import (
     Faults,
     Maker,
     Protocol,
+    broken_turns,
     full,
     kill,
     no_hard_links,
@@ -44,7 +46,7 @@ from disk.faults import (
     wrong,
 )
 from disk.memory import FILE, FOLDER
-from disk.powerloss import History, Result, cut_power, lose_power, takeovers
+from disk.powerloss import Crowd, History, Result, cut_power, lose_power, takeovers
 from harness import progress, table
 from holdfast import engine
 from holdfast.app import Holdfast
@@ -464,6 +466,19 @@ def _image_task(seed: int) -> Result:
             cut_power(history, result, 24, every=NEVER)
     else:
         cut_power(History(seed), result, 12)
+        cut_power(Crowd(seed), result, 4)
+    return result
+
+
+def in_a_crowd(histories: int, seed: int, name: str = "") -> Result:
+    """Histories in which many sync in turns, as we do or as one of `BROKEN_TURNS` does; up to the first in
+    which something is wrong."""
+    result = Result()
+    with broken_turns(name):
+        for number in range(histories):
+            if result.wrong:
+                break
+            cut_power(Crowd(seed + number), result, 4, recover=False, every=NEVER)
     return result
 
 
@@ -509,6 +524,11 @@ def try_controls(seed: int) -> Iterator[tuple[str, str, bool]]:
         result = lose_power(1500, seed, unsynced=frozenset((kinds,)), recover=False)
         found = sum(result.wrong.values())
         yield f"power: {name}", f"{found} violations in {len(result.distinct)} images", bool(found)
+    for name in BROKEN_TURNS:
+        result = in_a_crowd(500, seed, name)
+        found = result.wrong.get("lost", 0)
+        said = f"{found} lost in {result.histories} histories"
+        yield f"power: another's sync, {name}", said, bool(found)
 
 
 def main() -> None:

@@ -512,6 +512,7 @@ FIXED = [
     in_place("a FIFO", "index.json", os.mkfifo),
     in_place("a link to a file", "index.json", a_link("elsewhere")),
     in_place("a folder", "index.lock", a_folder, INDEX | {"nothing"}),
+    in_place("a folder", "index.jsonl.synced", a_folder, INDEX | {"nothing"}),
     in_place("a folder", "heads", a_folder),
     in_place("a FIFO", "heads", os.mkfifo),
     in_place("a link to a file", "heads", a_link("elsewhere")),

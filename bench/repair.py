@@ -44,6 +44,7 @@ Repair = Callable[[Holdfast], object]
 CACHES = (
     "index.json",
     "index.json.tmp",
+    "index.jsonl.synced",
     "index.lock",
     ".checkpoint_iteration",
     "events.jsonl",

@@ -25,7 +25,7 @@ from holdfast import clock, saving  # noqa: F401  (saving: everything a hook can
 from holdfast.core import checkpoint
 from holdfast.core.config import DEFAULTS
 from holdfast.core.jsontext import UNREADABLE, load
-from holdfast.disk import checkpoints, index, marks
+from holdfast.disk import checkpoints, files, index, marks
 from holdfast.disk.checkpoints import Draft
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import Home
@@ -54,6 +54,11 @@ class Faults:
         self.act = act
         self.refuse = refuse
         self.count = 0
+
+    @staticmethod
+    def major(device: int) -> int:
+        """A block device, also where all is tried in memory: else nobody syncs in turns."""
+        return os.major(device) or 8
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(posix, name)  # AttributeError where there is none
@@ -149,14 +154,15 @@ def in_memory(disk: Memory) -> Iterator[None]:
     """As `over`, and nothing else of this machine shows either: no time, no `os`."""
     ticks = itertools.count(NOW + 5 * DAY)
     watch = SimpleNamespace(**{**vars(clock.time), "time": lambda: next(ticks) / 1000})
-    before = clock.time, scan.os, fcntl.flock
+    before = clock.time, scan.os, fcntl.flock, files.time
     clock.time, scan.os = watch, _Os(disk)
     fcntl.flock = getattr(disk, "flock", fcntl.flock)
+    files.time = SimpleNamespace(sleep=getattr(disk, "sleep", files.time.sleep))
     try:
         with over(disk):
             yield
     finally:
-        clock.time, scan.os, fcntl.flock = before
+        clock.time, scan.os, fcntl.flock, files.time = before
 
 
 class _Os:
@@ -285,6 +291,28 @@ CONTROLS: dict[str, tuple[Protocol, str]] = {
     "written in place": (in_place, "unreadable"),
     "acknowledged before the index": (early_ack, "lost"),
 }
+
+
+@contextmanager
+def broken_turns(name: str) -> Iterator[None]:
+    """A sync that others rely on, in ways that promise too much."""
+    before = files._sync_and_count, files._ENDED_SINCE
+    if name == "counted before it":
+        files._sync_and_count = _count_and_sync
+    elif name == "one is enough":
+        files._ENDED_SINCE = 1
+    try:
+        yield
+    finally:
+        files._sync_and_count, files._ENDED_SINCE = before
+
+
+BROKEN_TURNS = ("counted before it", "one is enough")
+
+
+def _count_and_sync(fd: int, path: str, turn: int) -> None:
+    files.posix.ftruncate(turn, files.posix.fstat(turn).st_size + 1)
+    files.posix.fdatasync(fd)
 
 
 def _rendered(folder: Folder, draft: Draft, key: bytes) -> tuple[str, bytes]:

@@ -12,7 +12,7 @@ import posix
 import random
 import threading
 from collections.abc import Callable
-from fcntl import LOCK_EX
+from fcntl import LOCK_EX, LOCK_NB
 from typing import Any
 
 FOLDER, FILE, LINK = 0o040000, 0o100000, 0o120000
@@ -47,9 +47,10 @@ class Handle:
 
 
 class Stat:
-    __slots__ = ("st_ino", "st_mode", "st_mtime", "st_nlink", "st_size")
+    __slots__ = ("st_dev", "st_ino", "st_mode", "st_mtime", "st_nlink", "st_size")
 
     def __init__(self, node: Node) -> None:
+        self.st_dev = os.makedev(8, 1)
         self.st_ino = node.number
         self.st_mode = node.kind | (0o700 if node.kind == FOLDER else 0o600)
         self.st_mtime = 1_770_000_000.0
@@ -328,7 +329,10 @@ class Memory:
         """Of fcntl. It belongs to the descriptor, and may be shared."""
         handle = self._handle(fd)
         held = self.flocks.setdefault(handle.node.number, {})
+        how, at_once = how & ~LOCK_NB, how & LOCK_NB
         while any(other is not handle and LOCK_EX in (how, kind) for other, kind in held.items()):
+            if at_once:
+                raise BlockingIOError(errno.EAGAIN, "locked")
             if not self.crew:
                 raise RuntimeError("waits for a lock that nobody will release")
             self.crew.turn(waiting=True)
@@ -360,6 +364,15 @@ class Memory:
 
     def getcwd(self) -> str:
         return self.cwd
+
+    def sleep(self, seconds: float) -> None:
+        """Of time: the others have their turns."""
+        if not self.crew:
+            raise RuntimeError("waits, and nobody is there")
+        self.crew.turn(waiting=True)
+
+    def major(self, device: int) -> int:
+        return os.major(device)
 
     def getuid(self) -> int:
         return posix.getuid()

@@ -35,6 +35,7 @@ _CACHES = (
     ".checkpoint_iteration",
     ".gitignore",
     ".lock",
+    ".synced",
     "heads",
 )
 #: How a history begins, and what is special in it; "again": with what a power cut left of another.
@@ -341,6 +342,26 @@ class Takeover(History):
         self._take(draft if self.first == "same" else self.makers[0].draft())
 
 
+class Crowd(History):
+    """Many who have something to say in the same moment. They sync in turns."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(KINDS.index("existing") + seed * len(KINDS))
+
+    def __str__(self) -> str:
+        return f"crowd {self.seed // len(KINDS)}"
+
+    def _rounds(self) -> None:
+        self._pin("FIRST")
+        crew = Crew(self.memory, self.dice)
+        for number in range(6):
+            kill = (self.dice.randrange(2, 6), "before") if self.dice.random() < 0.4 else None
+            crew.add(lambda uid=f"PIN{number}": self._pin(uid), kill)
+        draft = self.makers[0].draft()
+        crew.add(lambda: self._take(draft))
+        crew.run()
+
+
 def takeovers(step: int = 1) -> Iterator[Takeover]:
     """A kill at every effect of a repair, of a take, and of one that is paid again afterwards."""
     cases = [(kind, first) for kind in ("fresh", "home", "no links", "old") for first in ("other", "same")]
@@ -407,7 +428,7 @@ def cut_power(history: History, result: Result, most: int, recover: bool = True,
     disk, dice = history.disk, random.Random(history.seed)
     for at, effect in enumerate([("begin", 0), *history.log]):
         disk.take_in(history.memory, effect, expected)
-        if at % every and effect[0] != "acked":
+        if at % every and effect[0] not in ("acked", "pinned"):
             continue
         for image in disk.images(most, dice):
             result.images += 1

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crash import CHAIN, SCENARIOS, Existing, Ground, Scenario, kills, repair
+from crash import CHAIN, SCENARIOS, Existing, Ground, Scenario, in_a_crowd, kills, repair
 from disk.faults import (
+    BROKEN_TURNS,
     CONTROLS,
     DAY,
     KEPT_DAYS,
@@ -66,6 +67,17 @@ def test_a_sync_left_out_is_caught(kind: int) -> None:
     result = Result()
     cut_power(History(1, frozenset((kind,))), result, most=4, recover=False, every=7)
     assert result.wrong["lost"]
+
+
+def test_who_relies_on_the_sync_of_another_loses_nothing() -> None:
+    result = in_a_crowd(30, 1)
+    assert (result.wrong, result.examples) == ({}, {})
+    assert result.acked > 1000
+
+
+@pytest.mark.parametrize("name", BROKEN_TURNS)
+def test_a_sync_that_is_relied_on_too_early_is_caught(name: str) -> None:
+    assert in_a_crowd(300, 30, name).wrong["lost"]
 
 
 @pytest.mark.parametrize("refused", [(), ("link",)], ids=["links", "no links"])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import posix
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -123,6 +127,161 @@ def test_a_line_whose_checksum_fits_and_whose_values_do_not_is_damaged(place: Ho
     index.add(place, entry)
     found = index.load_all(place)
     assert (list(found.entries.values()), found.damaged) == (entries, 1)
+
+
+# Syncs that others rely on
+
+
+class Disk:
+    """`posix`, on a block device; `synced` counts."""
+
+    def __init__(self, meanwhile: Callable[[], object] = dict) -> None:
+        self.synced = 0
+        self.meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(posix, name)
+
+    def major(self, device: int) -> int:
+        return 8
+
+    def fdatasync(self, fd: int) -> None:
+        self.synced += 1
+        self.meanwhile()
+
+
+@pytest.fixture
+def on_disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk()
+    monkeypatch.setattr(files, "posix", disk)
+    return disk
+
+
+class Another:
+    """One who syncs, as a process of its own would: a flock belongs to whoever opened the file."""
+
+    def __init__(self, place: Home) -> None:
+        files.make_dir(place.checkpoints)
+        self.fd = os.open(place.index + ".synced", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self.fd, fcntl.LOCK_EX)
+
+    def counts(self, number: int) -> None:
+        os.ftruncate(self.fd, os.fstat(self.fd).st_size + number)
+
+
+def waits(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object]) -> list[float]:
+    """What happens while one waits, turn by turn."""
+    turns: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        turns.append(seconds)
+        act(len(turns))
+
+    monkeypatch.setattr(files, "time", SimpleNamespace(sleep=sleep))
+    return turns
+
+
+def test_who_is_alone_syncs_and_counts(place: Home, on_disk: Disk) -> None:
+    for number in range(1, 4):
+        index.add(place, said(number))
+        assert (on_disk.synced, os.stat(place.index + ".synced").st_size) == (number, number)
+
+
+def test_two_syncs_that_end_while_one_waits_do_for_it(place: Home, on_disk: Disk, monkeypatch) -> None:
+    index.add(place, said(1))
+    another = Another(place)
+    turns = waits(monkeypatch, lambda turn: another.counts(1))
+    index.add(place, said(2))
+    assert (on_disk.synced, len(turns)) == (1, 2)
+    assert len(index.load_all(place).entries) == 2
+
+
+@pytest.mark.parametrize("before", [0, 1, 7, 1 << 40])
+def test_what_was_counted_before_says_nothing(place: Home, on_disk: Disk, monkeypatch, before: int) -> None:
+    index.add(place, said(1))
+    another = Another(place)
+    os.ftruncate(another.fd, before)
+    waits(monkeypatch, lambda turn: another.counts(turn == 1))
+    index.add(place, said(2))
+    assert on_disk.synced == 2  # its own: the one that ended may have begun before it wrote
+
+
+def test_a_number_that_shrinks_is_not_believed(place: Home, on_disk: Disk, monkeypatch) -> None:
+    index.add(place, said(1))
+    another = Another(place)
+    another.counts(5)
+    waits(monkeypatch, lambda turn: os.ftruncate(another.fd, 0) if turn == 1 else another.counts(turn < 5))
+    index.add(place, said(2))
+    assert on_disk.synced == 2
+
+
+def test_nobody_depends_on_one_that_does_not_come_back(place: Home, on_disk: Disk, monkeypatch) -> None:
+    another = Another(place)
+    turns = waits(monkeypatch, lambda turn: None)
+    index.add(place, said(1))
+    assert on_disk.synced == 1
+    assert sum(turns) <= 0.5
+    assert os.fstat(another.fd).st_size == 0
+
+
+def test_syncs_of_another_file_are_not_believed(place: Home, on_disk: Disk, monkeypatch) -> None:
+    """Somebody has put another index in place of the one this line is in."""
+    index.add(place, said(1))
+    another = Another(place)
+
+    def replaced(turn: int) -> None:
+        if turn == 1:
+            os.rename(place.index, place.index + ".gone")
+            Path(place.index).touch()
+        another.counts(1)
+
+    waits(monkeypatch, replaced)
+    index.add(place, said(2))
+    assert on_disk.synced == 2
+
+
+def test_the_sync_of_a_file_that_was_replaced_is_not_counted(place: Home, on_disk: Disk) -> None:
+    index.add(place, said(1))
+    on_disk.meanwhile = lambda: os.rename(place.index, place.index + ".gone")
+    index.add(place, said(2))
+    assert os.stat(place.index + ".synced").st_size == 1
+
+
+def test_after_an_error_nobody_relies_on_others_who_did_not_see_it(place: Home, on_disk: Disk) -> None:
+    index.add(place, said(1))
+    waiting = os.open(place.index + ".synced", os.O_RDWR)
+    on_disk.meanwhile = lambda: os.fstat(-1)
+    with pytest.raises(OSError, match="Bad file"):
+        index.add(place, said(2))
+    on_disk.meanwhile = dict
+    for number in range(3, 9):
+        index.add(place, said(number))
+    assert os.fstat(waiting).st_size == 1
+
+
+@pytest.mark.parametrize("what", ["folder", "fifo", "link", "not ours"])
+def test_whatever_stands_in_the_way_of_the_number_a_line_is_added(
+    place: Home, on_disk: Disk, what: str
+) -> None:
+    files.make_dir(place.checkpoints)
+    number = Path(place.index + ".synced")
+    {
+        "folder": number.mkdir,
+        "fifo": lambda: os.mkfifo(number),
+        "link": lambda: number.symlink_to("elsewhere"),
+        "not ours": lambda: number.symlink_to("/dev/null"),
+    }[what]()
+    index.add(place, said(1))
+    assert on_disk.synced == 1
+    assert len(index.load_all(place).entries) == 1
+
+
+def test_over_a_network_everyone_syncs(place: Home, on_disk: Disk, monkeypatch) -> None:
+    monkeypatch.setattr(on_disk, "major", lambda device: 0)
+    another = Another(place)
+    waits(monkeypatch, lambda turn: another.counts(1))
+    index.add(place, said(1))
+    assert on_disk.synced == 1
 
 
 # The rendering

@@ -126,7 +126,7 @@ def test_what_stands_in_a_projects_folder_is_neither_followed_nor_touched(
 
 AT_HOME = (
     "seal.key checkpoints checkpoints/index.jsonl checkpoints/index.json checkpoints/index.lock "
-    "checkpoints/heads checkpoints/heads/LINEAGE.json"
+    "checkpoints/index.jsonl.synced checkpoints/heads checkpoints/heads/LINEAGE.json"
 ).split()
 
 

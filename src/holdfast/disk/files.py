@@ -5,11 +5,16 @@ start. Files are 0600 and directories 0700 whatever the umask.
 """
 
 import posix
+import time
 
 from holdfast.clock import now, rfc3339
 from holdfast.errors import BadInput
 
-_RENEWED = ".renewed"
+_RENEWED, _SYNCED = ".renewed", ".synced"
+#: Seconds for which one waits for others that sync: half a second in all.
+_WAITS = (0.001, 0.002, 0.004, 0.008, *(0.016,) * 30)
+#: So many syncs must have ended since: the first may have begun before.
+_ENDED_SINCE = 2
 _CREATE = posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
 
 
@@ -144,24 +149,81 @@ def append_line(path: str, line: bytes, rotate_at: int = 1 << 62) -> None:
 
 
 def append_durably(path: str, line: bytes) -> None:
-    """One line that is on the disk when this returns. Appenders do not wait for each other: the kernel
-    appends each write whole, and the disk takes many at once. What somebody was killed over may stand
-    before ours without an end; ours begins on a line of its own then, and readers know a torn one."""
+    """One line that is on the disk when this returns. Appenders need no lock: the kernel appends each write
+    whole, and one sync may do for many. What somebody was killed over may stand before ours without an
+    end; ours begins on a line of its own then, and readers know a torn one."""
     fd = open_shared(path)
     try:
-        size = posix.fstat(fd).st_size
+        state = posix.fstat(fd)
+        size = state.st_size
         if not size:  # before the first line: who finds one knows that the name is safe
             sync_above(path.rpartition("/")[0])
         torn = size and posix.pread(fd, 1, size - 1) != b"\n"
         data = (b"\n" if torn else b"") + line + b"\n"
         if posix.write(fd, data) != len(data):
             raise OSError(28, "the disk is full", path)
-        posix.fdatasync(fd)
+        # Without a block device (over a network) a sync here says nothing of what another machine wrote.
+        if not posix.major(state.st_dev) or not _sync_in_turns(fd, path):
+            posix.fdatasync(fd)
         if is_there(path + _RENEWED):  # whoever made it anew was killed before its name was durable
             sync_dir(path.rpartition("/")[0])
             _remove(path + _RENEWED)
     finally:
         posix.close(fd)
+
+
+def _sync_in_turns(fd: int, path: str) -> bool:
+    """Whether what we wrote is on the disk, by an fdatasync of ours or by another's that began later. They
+    are made one at a time: in the middle of many nobody can even append.
+
+    The length of `path`.synced is how many syncs have ended. Who finds another at it, and later two more
+    counted, knows: the second began when the first had ended, and that was after it looked. Only what is
+    counted while one waits is believed, so whatever a kill or a power cut leaves of the number is as good
+    as any other. Nobody depends on another for long: then this is False.
+    """
+    try:
+        turn = posix.open(path + _SYNCED, posix.O_RDWR | _CREATE, 0o600)
+    except OSError:  # something is in the way
+        return False
+    try:
+        found = -1
+        for wait in _WAITS:
+            if 0 <= found <= posix.fstat(turn).st_size - _ENDED_SINCE:
+                return _is_at(fd, path)
+            if _have(turn):
+                _sync_and_count(fd, path, turn)
+                return True
+            if found < 0:
+                found = posix.fstat(turn).st_size
+            time.sleep(wait)
+    finally:
+        posix.close(turn)  # also releases the lock
+    return False
+
+
+def _sync_and_count(fd: int, path: str, turn: int) -> None:
+    """Counted are syncs of the file that is at `path`, once they have ended. An error the kernel tells each
+    who had the file open once; so that all look for themselves, nobody finds the old number again."""
+    try:
+        posix.fdatasync(fd)
+    except OSError:
+        _remove(path + _SYNCED)
+        raise
+    try:
+        if _is_at(fd, path):
+            posix.ftruncate(turn, posix.fstat(turn).st_size + 1)
+    except OSError:  # no file, or one that may not grow: all sync for themselves
+        pass
+
+
+def _have(turn: int) -> bool:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    try:
+        flock(turn, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def renew(path: str, data: bytes) -> None:

@@ -21,7 +21,9 @@ from holdfast.errors import BadInput
 from holdfast.ops.scan import Finding, Scan, folders, listed, look
 
 #: What must be a file, if it is there.
-_OURS = ("index.jsonl", "index.jsonl.tmp", "index.json", "index.json.tmp", "index.lock")
+_OURS = (
+    "index.jsonl", "index.jsonl.tmp", "index.jsonl.synced", "index.json", "index.json.tmp", "index.lock",
+)  # fmt: skip
 #: Not ours, and not wrong.
 _HARMLESS = ("foreign",)
 
