@@ -16,7 +16,7 @@ from holdfast.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 VERSION = 1
 #: The seed's schema, in its order.
@@ -181,18 +181,31 @@ def show(home: Home, wait: bool = False) -> None:
 
 def newest(home: Home, size: int) -> list[bytes]:
     """The entries that `index.json` holds, as text."""
+    found: list[bytes] = []
+    for lines in _parts(home, size):
+        found = _shown(lines)[-_MOST_SHOWN:]
+        if len(found) == _MOST_SHOWN:
+            break
+    return found
+
+
+def latest(home: Home, size: int) -> list[dict]:
+    """The entries of the index when it had that size, newest last: all that its tail tells of, if any."""
+    for lines in _parts(home, size):
+        found = list(Catalogue(lines).entries.values())
+        if found:
+            return found
+    return []
+
+
+def _parts(home: Home, size: int) -> "Iterator[list[bytes]]":
+    """The lines of its tail; then all of them, where the tail only says what is gone."""
     fd = files.open_regular(home.index)
     try:
-        found: list[bytes] = []
-        for most in (_TAIL, size):  # all of it where the tail only says what is gone
-            start = max(0, size - most)
-            lines = posix.pread(fd, size - start, start).split(b"\n")[1 if start else 0 : -1]
-            found = _shown(lines)[-_MOST_SHOWN:]
-            if len(found) == _MOST_SHOWN or not start:
-                break
+        for start in sorted({max(0, size - _TAIL), 0}, reverse=True):
+            yield posix.pread(fd, size - start, start).split(b"\n")[1 if start else 0 : -1]
     finally:
         posix.close(fd)
-    return found
 
 
 def _shown(lines: list[bytes]) -> list[bytes]:

@@ -288,7 +288,7 @@ def _newest(home: Home, lineage: str) -> dict:
 @lru_cache(maxsize=256)
 def _newest_then(root: str, lineage: str, index_was: tuple[int, int, int]) -> dict:
     home = Home(root)
-    entries = index.newest(home, index_was[0])[::-1]
+    entries = index.latest(home, index_was[0])[::-1]
     if not lineage:
         return next((entry for entry in entries if not entry["agent_id"]), {})
     mine = [entry for entry in entries if entry["lineage"] == lineage]
