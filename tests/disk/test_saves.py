@@ -47,8 +47,7 @@ def test_secrets_and_what_cannot_be_seen_stay_out(home: Home):
         "tags": [TOKEN, "t\x00"],
     }
     saves.add(home, [a_save(**said)])
-    (path,) = Path(home.root, "environments").iterdir()
-    written = path.read_text()
+    written = Path(home.root, "environments/development.jsonl").read_text()
     assert TOKEN not in written
     (kept,) = saves.of(home, "development")
     assert kept["context"].split("\n")[0] == "one [2J"
@@ -85,3 +84,16 @@ def test_damage_costs_only_the_line_it_is_in(home: Home):
     assert saves.of(home, "development") == [each[0], each[2]]
     saves.add(home, [each[1]])
     assert saves.of(home, "development") == [each[0], each[2], each[1]]
+
+
+def test_where_a_text_is_cut_no_half_of_a_secret_stays():
+    keys = "-----BEGIN RSA PRIVATE KEY-----\n" + "A1b2C3d4" * 1000 + "\n-----END RSA PRIVATE KEY-----\n"
+    said = (keys * 2).ljust(saves._LOOKED_AT - 20, ".") + " " + TOKEN
+    kept = a_save(context=said)["context"]
+    assert "..." in kept
+    assert TOKEN[:12] not in kept
+
+
+def test_much_of_nothing_is_nothing():
+    kept = a_save(task=" " * 20_000, context="\n" * 20_000, tags=["\t" * 20_000])
+    assert (kept["task"], kept["context"], kept["tags"]) == ("", "", [""])

@@ -56,16 +56,24 @@ def made(
         "at": rfc3339(at),
         "environment": environment,
         "source": source,
-        "tags": [excerpt(redact(tag[:_LOOKED_AT]), _LONGEST_TAG) for tag in tags[:_MOST_TAGS]],
+        "tags": [excerpt(redact(_looked_at(tag)), _LONGEST_TAG) for tag in tags[:_MOST_TAGS]],
         "used": said.get("used") or 0,
         "max": said.get("max") or 0,
         **{name: said.get(name) or "" for name in _VERBATIM},
     }
     for name, most in _SAID.items():
-        words = str(said.get(name) or "")[:_LOOKED_AT]
+        words = _looked_at(str(said.get(name) or ""))
         words = redact(words) if words else ""
         save[name] = _lines(words, most) if name in _LINES else excerpt(words, most)
     return save
+
+
+def _looked_at(words: str) -> str:
+    """Not with the beginning of a word: half a secret is not known for one."""
+    if len(words) <= _LOOKED_AT:
+        return words
+    whole = words[:_LOOKED_AT].rsplit(None, 1)  # [] where all of it is blank
+    return whole[0] if whole else ""
 
 
 def _lines(words: str, most: int) -> str:
