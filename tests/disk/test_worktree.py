@@ -729,3 +729,21 @@ def test_it_costs_a_handful_of_small_reads(repo: Path, monkeypatch: pytest.Monke
     (repo / "a/b/c").mkdir(parents=True)
     assert read(repo / "a/b/c")[2] == "main"
     assert opened == [f"{repo}/.git/HEAD", f"{repo}/.git/refs/heads/main"]
+
+
+def test_a_git_that_does_not_answer_leaves_no_process_behind(repo: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "bin/git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    code = (
+        "import os, sys\n"
+        "from holdfast.disk import worktree\n"
+        "tree = worktree.find(sys.argv[1])\n"
+        "print([worktree.is_clean(tree, dict(os.environ)) for _ in range(5)])\n"
+        "try:\n    print(os.waitpid(-1, os.WNOHANG))\nexcept ChildProcessError:\n    print('none')\n"
+    )
+    environ = {"PATH": f"{slow.parent}:{os.environ['PATH']}", "PYTHONPATH": str(SRC)}
+    argv = [sys.executable, "-c", code, str(repo)]
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == [str([False] * 5), "none"]

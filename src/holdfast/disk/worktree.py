@@ -137,13 +137,25 @@ def _git(environ: dict[str, str], asked: list[str], most: int, seconds: float) -
         printed, ended = _printed(read, most, seconds)
     finally:
         posix.close(read)
-        if not ended:
-            posix.kill(pid, 9)
-        # One that waits for a disk cannot even be killed: it is not waited for.
-        _, status = posix.waitpid(pid, 0 if ended else posix.WNOHANG)
+        status = _ended(pid) if ended else _killed(pid)
     if len(printed) >= most:
         return printed[:most]
     return printed if ended and not status else None
+
+
+def _ended(pid: int) -> int:
+    return posix.waitpid(pid, 0)[1]
+
+
+def _killed(pid: int) -> int:
+    """Not waited for beyond a moment: one that waits for a disk cannot even be killed."""
+    posix.kill(pid, 9)
+    for _ in range(20):
+        gone, status = posix.waitpid(pid, posix.WNOHANG)
+        if gone:
+            return status
+        time.sleep(0.001)
+    return 9
 
 
 def _printed(fd: int, most: int, seconds: float) -> tuple[bytes, bool]:
