@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -48,6 +49,7 @@ class Service:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str, dict]] = []
         self.answers: dict[str, tuple[int, Any, dict[str, str]]] = {}
+        self.late: dict[str, float] = {}
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -56,7 +58,9 @@ class Service:
                 body = json.loads(self.rfile.read(size)) if size else {}
                 token = self.headers.get("Authorization", "")
                 service.asked.append((self.command, self.path, token, body))
-                status, answer, headers = service.answers[urlsplit(self.path).path]
+                path = urlsplit(self.path).path
+                time.sleep(service.late.get(path, 0))
+                status, answer, headers = service.answers[path]
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
@@ -206,6 +210,16 @@ def test_a_save_that_the_service_did_not_make_is_made_here(
     said(app, 90, 100)
     assert len(saves.of(app.home, "development")) == 1
     assert "does not say that it has saved" in capsys.readouterr().err
+
+
+def test_a_save_that_is_only_late_is_not_made_twice(
+    home: Path, project: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[monitor.__module__], "_PATIENCE_S", 0.3)
+    service.late["/context/auto-save"] = 0.9
+    app = opened(home, CONTEXTS_URL=service.url)
+    assert json.loads(said(app, 90, 100)[1]) == SAVED
+    assert not saves.environments(app.home), "the service has saved it"
 
 
 def test_a_service_that_is_down_is_not_needed(

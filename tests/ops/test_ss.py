@@ -243,6 +243,18 @@ def test_the_save_of_other_work_is_labelled_with_its_folder(
     assert f", in {project}. " in str(rs(app, "dev"))
 
 
+def test_of_a_name_that_many_share_the_work_of_this_folder_goes_on(
+    app: Holdfast, home: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = repository(tmp_path / "lighthouse")
+    ss(app, task="mend the weir")
+    monkeypatch.chdir(other)
+    ss(app, task="paint the tower")
+    for folder, task in ((project, "mend the weir"), (other, "paint the tower"), (home, "paint the tower")):
+        monkeypatch.chdir(folder)
+        assert rs(app, "development").save.task == task
+
+
 def test_an_unknown_environment_names_the_nearest_and_those_there_are(app: Holdfast, project: Path) -> None:
     with pytest.raises(NotFound, match="nor under any other name"):
         rs(app, "stagin")

@@ -83,6 +83,7 @@ class _Service:
     def __init__(self, app: Holdfast) -> None:
         self._url = _checked(app.environ[_URL])
         self._token = _token(app)
+        self._saves_within_s = app.config["service.timeout_seconds"] + 1
         self._is_there = True
 
     def usage(self, used: int, most: int) -> dict[str, Any] | None:
@@ -108,7 +109,9 @@ class _Service:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         headers |= {"Content-Type": "application/json"} if body else {}
         made = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        connection = made(self._url.hostname or "", self._url.port, timeout=_PATIENCE_S)
+        # A save that is only late must not be made twice.
+        patience = self._saves_within_s if body else _PATIENCE_S
+        connection = made(self._url.hostname or "", self._url.port, timeout=patience)
         try:
             data = json.dumps(body) if body else None
             connection.request("POST" if body else "GET", self._url.path.rstrip("/") + path, data, headers)

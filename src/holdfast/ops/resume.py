@@ -61,12 +61,18 @@ def rs(app: Holdfast, environment: str, *, start: bool = False) -> Context:
         Start the client with it, in the folder of the work.
     """
     drain(app)
-    *before, save = of(app, environment)
+    *before, save = _of_here(of(app, environment))
     typed = [one for one in before if one.source == saves.MANUAL and one.lineage == save.lineage]
     context = _context(app, save, None if save.source == saves.MANUAL or not typed else typed[-1])
     if start:
         _start(app, context)
     return context
+
+
+def _of_here(every: list[Saved]) -> list[Saved]:
+    """Those of the work in this folder, where there are any: many share a name that nobody chose."""
+    lineage = Ground(os.getcwd()).lineage
+    return [one for one in every if one.lineage == lineage] or every
 
 
 def _context(app: Holdfast, save: Saved, typed: Saved | None) -> Context:
