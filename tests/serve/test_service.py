@@ -77,10 +77,24 @@ SLOW = """
 import sys, time
 from holdfast.ops import upkeep
 looked = upkeep._home
-upkeep._home = lambda app: (time.sleep(2), looked(app))[1]
+upkeep._home = lambda app: (time.sleep(2), looked(app))[-1]
 from holdfast.cli.main import main
 sys.exit(main())
 """
+
+
+@pytest.mark.parametrize(("seconds", "is_done"), [(2, True), (300, False)])
+def test_what_goes_on_unheard_is_given_a_while_to_end_and_no_more(
+    tmp_path: Path, seconds: int, is_done: bool
+) -> None:
+    done = tmp_path / "done"
+    program = SLOW.replace("time.sleep(2)", f"time.sleep({seconds}), open({str(done)!r}, 'w')")
+    environ = {"HOLDFAST_SERVICE_TIMEOUT_SECONDS": "1"}
+    with serving(tmp_path / "home", program=["-c", program], environ=environ) as service:
+        assert get(service, "/status")[0] == 503
+    assert service.process.returncode == 0
+    assert done.exists() == is_done
+    assert not (tmp_path / "home/serve.json").exists()
 
 
 def test_an_operation_that_takes_too_long_is_given_up_and_the_service_goes_on(tmp_path: Path) -> None:
@@ -119,6 +133,8 @@ def test_a_port_that_something_else_has_is_named(tmp_path: Path) -> None:
         (["--host", "example.org", "--expose", "--cert", "c"], "--cert and --key belong together"),
         (["--host", "0.0.0.0", "--expose", "--cert", "c", "--key", "k"], "every address at once"),
         (["--host", "::", "--expose", "--cert", "c", "--key", "k"], "every address at once"),
+        (["--host", "0", "--expose", "--cert", "c", "--key", "k"], "every address at once"),
+        (["--host", "", "--expose", "--cert", "c", "--key", "k"], "every address at once"),
         (["--port", "70000"], "it takes 1 to 65535"),
         (["--port", "-1"], "it takes 1 to 65535"),
     ],

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 import pytest
+from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from asking import get
 from door import Service, serving
+from holdfast.app import Holdfast
 from holdfast.disk import files, trail
 from holdfast.disk.home import Home
+from holdfast.serve.stream import Stream
 from holdfast.serve.tail import Place, Tail
+from holdfast.serve.work import Work
 
 
 def events(response: HTTPResponse, count: int) -> list[dict[str, str]]:
@@ -83,6 +90,45 @@ def test_there_is_an_end_to_the_number_of_streams(service: Service, open_stream)
         statuses.append(open_stream().status)
     assert 10 <= statuses.count(200) <= 16
     assert get(service, "/live")[0] == 200
+
+
+def opened_at_once(home: Path, count: int) -> tuple[list[int], int, int]:
+    """(status of each that asks at the same time; after all have hung up, how many still count, and how
+    many files are open)."""
+
+    async def hung_up(message: object = None) -> dict[str, str]:
+        if message:
+            raise OSError("the wire is cut")
+        return {"type": "http.disconnect"}
+
+    async def ask() -> tuple[list[int], int, int]:
+        stream = Stream(Work(Holdfast.open({"HOLDFAST_HOME": str(home)})))
+        answers = await asyncio.gather(*(stream.open() for _ in range(count)))
+        scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
+        for answer in answers:
+            if isinstance(answer, StreamingResponse):
+                with pytest.raises(ClientDisconnect):
+                    await answer(scope, hung_up, hung_up)
+        await stream.work.in_thread("stream", lambda: None)
+        opened = sum(os.path.samefile(path, home / "events.jsonl") for path in links())
+        return [answer.status_code for answer in answers], stream.clients, opened
+
+    return asyncio.run(ask())
+
+
+def links() -> list[Path]:
+    return [path for path in Path("/proc/self/fd").iterdir() if path.exists()]
+
+
+def test_those_who_ask_at_the_same_time_are_counted_too(tmp_path: Path) -> None:
+    trail.note(Home(str(tmp_path)), "before")
+    statuses, _, _ = opened_at_once(tmp_path, 20)
+    assert sorted(statuses) == [200] * 16 + [503] * 4
+
+
+def test_who_hangs_up_before_the_first_event_leaves_nothing_open(tmp_path: Path) -> None:
+    trail.note(Home(str(tmp_path)), "before")
+    assert opened_at_once(tmp_path, 5)[1:] == (0, 0)
 
 
 def test_streams_do_not_hold_up_the_end_of_the_service(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from holdfast.serve.work import Work
 #: Seconds in which what is being answered is answered to its end when the service stops.
 _STOPS_S = 5
 _IDLE_S = 30
-#: Seconds after which a commit is saved, if no session of its working tree has done it before.
+#: How often the spool is looked into, in seconds.
 _SETTLES_S = 2
 
 
@@ -35,8 +34,9 @@ def run(
     ready: Callable[[], None],
     cert: str | None = None,
     key: str | None = None,
-) -> None:
-    """`ready` once it serves; until a signal says so. What is then being answered is answered first."""
+) -> bool:
+    """`ready` once it serves; until a signal says so. What is then being answered is answered first. False:
+    something is still going on, on a disk that does not answer."""
     checkpoints.seal_key(app.home)  # made once, before two operations could want to
     work = Work(app)
     config = uvicorn.Config(
@@ -64,8 +64,7 @@ def run(
     ):  # also while it starts, and when uvicorn has it end by them
         signal.signal(number, server.handle_exit)
     server.run([listener])
-    if not work.close():
-        os._exit(0)  # a disk that does not answer must not be waited for
+    return work.close(_STOPS_S)
 
 
 def guarded(work: Work, token: str, hosts: Sequence[str], scheme: str) -> App:

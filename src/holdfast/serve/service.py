@@ -82,7 +82,10 @@ def serve(
         hosts = [f"{name}:{listener.getsockname()[1]}" for name in names]
         url = f"{'https' if cert else 'http'}://{hosts[0]}"
         with _told(app.home, url):
-            run(app, listener, secret, hosts, _say(f"{url} (token in {app.home.root}/token)\n"), cert, key)
+            told = _say(f"{url} (token in {app.home.root}/token)\n")
+            ended = run(app, listener, secret, hosts, told, cert, key)
+    if not ended:
+        os._exit(0)  # the interpreter would wait for its threads
     return Served(url, os.getpid(), already=False)
 
 
@@ -94,7 +97,7 @@ def _say(words: str) -> Callable[[], None]:
     return ready
 
 
-def _runner() -> Callable[..., None]:
+def _runner() -> Callable[..., bool]:
     try:
         from holdfast.serve.server import run
     except ImportError as problem:
@@ -114,9 +117,18 @@ def _refuse_strangers(host: str, expose: bool, cert: str | None, key: str | None
             f"--host {host!r} would let other machines in; without --expose, --cert and --key the service "
             "listens on this machine only: 127.0.0.1, localhost or ::1"
         )
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_unspecified:
-            raise BadInput(f"--host {host} is every address at once; name the one others reach it by")
+    if _is_every(host):
+        raise BadInput(f"--host {host!r} is every address at once; name the one others reach it by")
+
+
+def _is_every(host: str) -> bool:
+    """As the system reads it: `0` is every address, too, and so is no name. What it cannot read it does not
+    listen on, either."""
+    try:
+        found = {address[0] for *_, address in socket.getaddrinfo(host or "0", None)}
+    except (OSError, UnicodeError):
+        return False
+    return any(ipaddress.ip_address(address).is_unspecified for address in found)
 
 
 def _running(home: Home) -> Served:
@@ -134,10 +146,11 @@ def _listening(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen(_BACKLOG)
-    except OSError as problem:
+    except (OSError, UnicodeError) as problem:
         listener.close()
+        why = getattr(problem, "strerror", "") or "it is no name of a machine"
         raise HoldfastError(
-            f"port {port} of {host} cannot be had: {problem.strerror}. If something else has it, name "
+            f"port {port} of {host} cannot be had: {why}. If something else has it, name "
             "another with --port, or --port 0 for one that is free"
         ) from None
     return listener

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Query
 from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import BadInput, HoldfastError
 from holdfast.serve.routes import REFUSED, TOKEN, failure
@@ -55,35 +56,50 @@ class Stream:
             return failure(BadInput("Last-Event-ID is not the id of an event of this stream"))
         if self.clients >= MOST_CLIENTS:
             return failure(TooMany(f"{MOST_CLIENTS} streams are open already; close one and try again"))
+        self.clients += 1  # before anything is waited for: others ask meanwhile
         try:
             tail = await self.work.in_thread(_LANE, lambda: Tail(self.work.app().home, after))
         except (HoldfastError, OSError) as problem:
+            self.clients -= 1
             return failure(problem)
-        return _Events(self._events(tail, session))
+        return _Heard(self._events(tail, session), lambda: self._left(tail))
+
+    def _left(self, tail: Tail) -> None:
+        self.clients -= 1
+        self.work.afterwards(_LANE, tail.close)  # it may be being read
 
     async def _events(self, tail: Tail, session: str | None) -> AsyncIterator[str]:
-        self.clients += 1
-        try:
-            quiet = _HEARTBEAT_S  # whoever connects hears at once that it has
-            while not self.work.stopping:
-                said = "".join(
-                    _event(place, note)
-                    for place, note in await self.work.in_thread(_LANE, tail.read)
-                    if session is None or note.get("session") == session
-                )
-                if said or quiet >= _HEARTBEAT_S:
-                    yield said or ": still here\n\n"
-                    quiet = 0.0
-                else:
-                    await asyncio.sleep(_LOOK_S)
-                    quiet += _LOOK_S
-        finally:
-            tail.close()
-            self.clients -= 1
+        quiet = _HEARTBEAT_S  # whoever connects hears at once that it has
+        while not self.work.stopping:
+            said = "".join(
+                _event(place, note)
+                for place, note in await self.work.in_thread(_LANE, tail.read)
+                if session is None or note.get("session") == session
+            )
+            if said or quiet >= _HEARTBEAT_S:
+                yield said or ": still here\n\n"
+                quiet = 0.0
+            else:
+                await asyncio.sleep(_LOOK_S)
+                quiet += _LOOK_S
 
 
 class _Events(StreamingResponse):
     media_type = "text/event-stream"
+
+
+class _Heard(_Events):
+    """`left`: when it is over, also where nobody has asked for the first event."""
+
+    def __init__(self, events: AsyncIterator[str], left: Callable[[], None]) -> None:
+        super().__init__(events)
+        self._left = left
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._left()
 
 
 def _event(place: Place, note: dict[str, Any]) -> str:

@@ -8,9 +8,10 @@ take the same one goes one after the other, in a lane: all writes share one, eve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,7 @@ class Work:
         self._writing = asyncio.Lock()
         self._batch = _Batch()
         self._settling: asyncio.Task[None] | None = None
+        self._trouble = ""
         self.stopping = False
 
     def app(self) -> Holdfast:
@@ -78,11 +80,7 @@ class Work:
 
     async def in_thread(self, lane: str, call: Callable[[], Any]) -> Any:
         seconds = self.app().config["service.timeout_seconds"]
-        if lane not in self._lanes:
-            self._lanes[lane] = ThreadPoolExecutor(1, lane)
-        running = self._lanes[lane].submit(call)
-        self._running.add(running)
-        running.add_done_callback(self._running.discard)
+        running = self._begun(lane, call)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(running), seconds)
         except TimeoutError:
@@ -90,6 +88,19 @@ class Work:
                 f"not done in {seconds} s (service.timeout_seconds); `holdfast status` says whether the "
                 "disk answers"
             ) from None
+
+    def afterwards(self, lane: str, call: Callable[[], Any]) -> None:
+        """When what the lane is at has ended; nobody waits for it."""
+        with contextlib.suppress(RuntimeError):  # the service is stopping
+            self._begun(lane, call)
+
+    def _begun(self, lane: str, call: Callable[[], Any]) -> Future[Any]:
+        if lane not in self._lanes:
+            self._lanes[lane] = ThreadPoolExecutor(1, lane)
+        running = self._lanes[lane].submit(call)
+        self._running.add(running)
+        running.add_done_callback(self._running.discard)
+        return running
 
     async def _saved(self, draft: Draft) -> Saved:
         """Durable. While one batch is written, the next one gathers."""
@@ -119,16 +130,20 @@ class Work:
 
     async def _settle(self) -> None:
         app = copy.copy(self.app())
+        trouble = ""
         try:
             await self.in_thread(_WRITES, lambda: drain(app))
         except (HoldfastError, OSError) as problem:  # it waits on
-            trail.note(app.home, "degraded.service", what=str(problem))
+            trouble = str(problem)
+        if trouble and trouble != self._trouble:  # said once, not every two seconds
+            trail.note(app.home, "degraded.service", what=trouble)
+        self._trouble = trouble
 
-    def close(self) -> bool:
-        """No more work. False where some is still going on, and may for ever."""
+    def close(self, seconds: float) -> bool:
+        """No more work. False where some is still going on after so long, and may for ever."""
         for lane in self._lanes.values():
             lane.shutdown(wait=False, cancel_futures=True)
-        return not self._running
+        return not wait(set(self._running), seconds).not_done
 
 
 def _kept(app: Holdfast, drafts: list[Draft]) -> dict[int, Saved | HoldfastError | OSError]:
