@@ -84,6 +84,7 @@ def test_nothing_was_degraded(played: Played) -> None:
     assert notes(played.home) == []
     done = {
         "CONTEXT_PRESSURE",
+        "breakpoint.saved",
         "checkpoint.taken",
         "injection.block",
         "injection.brief",

@@ -31,7 +31,7 @@ def test_what_many_agents_take_at_once_is_all_there(tmp_path: Path, shared: bool
 
 
 def test_agents_that_are_killed_pay_what_they_owe_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, Plan(agents=8, each=10, kills=12, seed=3)).run()
+    trial = Trial(tmp_path, Plan(agents=8, each=10, kills=12, pause_s=0.1, seed=3)).run()
     assert trial.killed > 0
     assert [*wrong(trial, trial.listed()), *wrong_shown(trial)] == []
 

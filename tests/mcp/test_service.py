@@ -50,7 +50,7 @@ def posted(tmp_path: Path, message: object, method: str = "POST", **changed: str
             "headers": [(k.encode(), v.encode()) for k, v in headers.items() if v],
         }
         await guarded(work, TOKEN, [HOST], "http")(scope, receive, send)
-        assert work.close()
+        assert work.close(30)
 
     asyncio.run(ask())
     body = b"".join(part.get("body", b"") for part in sent)

@@ -271,6 +271,7 @@ VALUES = {
     key: [str(default), str(default + 1)] if type(default) is int and key != "window" else ["5000", "6000"]
     for key, default in DEFAULTS.items()
 } | {key: ["true", "no"] for key, default in DEFAULTS.items() if type(default) is bool}
+VALUES |= {key: ["/a/b", "~/c"] for key, default in DEFAULTS.items() if default == ""}
 VALUES["compaction.block_unverified"] = ["never", "manual"]
 KEYS = st.sampled_from(list(VALUES))
 GAPS = st.sampled_from(["", "", "\n", "# a remark: with a colon\n", "   # indented\n\n"])
