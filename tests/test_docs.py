@@ -231,7 +231,7 @@ def test_the_commands_of_the_breakpoints_page_work(tmp_path: Path) -> None:
     (repository.root / "build").mkdir()
     (repository.root / "build/junit.xml").write_text("<testsuite><testcase/></testsuite>")
     commands = re.findall(r"^ +holdfast (.+?)(?: +#.*)?$", page, re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-m", "holdfast", *shlex.split(command)],

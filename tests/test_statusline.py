@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hooks import PACKAGE, PYTHON, environ, state
+from hooks import PACKAGE, PYTHON, environ, event, run_silently, state
 from session import Script, use
 
 PLAIN = re.compile(r"\033\[\d*m")
@@ -70,6 +70,16 @@ def test_colour_follows_the_fill_and_can_be_turned_off(home: Path, transcript: P
     assert "\033[33m" in shown(payload(transcript, 125_000), home)
     assert "\033[31m" in shown(payload(transcript, 150_000), home)
     assert "\033" not in shown(payload(transcript, 150_000), home, NO_COLOR="1")
+
+
+def test_a_window_that_is_full_says_how_to_go_on(home: Path, transcript: Path) -> None:
+    run_silently(
+        event("StopFailure", transcript=transcript, last_assistant_message="Prompt is too long"), home
+    )
+    line = PLAIN.sub("", shown(payload(transcript, 166_000), home))
+    assert " · full: /compact, or /clear and /holdfast:load · " in line
+    run_silently(event("Stop", transcript=transcript), home)
+    assert "full:" not in shown(payload(transcript, 120_000), home)
 
 
 def test_what_the_client_reports_is_kept_for_the_hooks(home: Path, transcript: Path) -> None:

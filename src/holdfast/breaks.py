@@ -57,9 +57,8 @@ def take_in(state: State, event: Event, app: Holdfast, command: str, tree: "Work
     found = [entry for entry in found if entry["uid"] > heard.broke.get("uid", "")]
     due = []
     reported = event.data.get("breakpoints", []) if event.name == decide.BROKE else []
-    for entry in [*found, *reported]:
-        if not is_wanted(app.config, entry["kind"]):
-            continue
+    wanted = [entry for entry in [*found, *reported] if is_wanted(app.config, entry["kind"])]
+    for entry in wanted:
         if entry["kind"] != spool.TESTS:
             due.append(entry)
             continue
@@ -71,6 +70,8 @@ def take_in(state: State, event: Event, app: Holdfast, command: str, tree: "Work
     newest = max((entry["uid"] for entry in found), default=heard.broke.get("uid", ""))
     if found or reported:
         heard.broke = {**heard.broke, **decide.broke(state, due, event.at), "uid": newest}
+    if wanted:
+        heard.broke.update(decide.rest(state, wanted))
     return [place for place in places if spool.names(app.home, place)]
 
 

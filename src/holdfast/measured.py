@@ -7,7 +7,7 @@ when it is told to, here; whatever stands in the way (a turn that has begun mean
 """
 
 from holdfast.app import Holdfast
-from holdfast.core.decide import is_compaction_due
+from holdfast.core.decide import compaction_due
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import dump
@@ -17,8 +17,8 @@ from holdfast.disk import trail
 
 def answer(state: State, event: Event, app: Holdfast, reading: Reading) -> str:
     """Nothing, or that a compaction is to be started now."""
-    if not is_compaction_due(state, event, reading, app.config):
+    at = compaction_due(state, event, reading, app.config)
+    if not at:
         return ""
-    at = app.config["compaction.at"]
     trail.note(app.home, "compaction.asked", session=state.session, fill=reading.fill, threshold=at)
     return dump({"compact": True})

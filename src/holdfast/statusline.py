@@ -10,7 +10,7 @@ import posix
 from holdfast.app import Holdfast
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
-from holdfast.core.guard import Look
+from holdfast.core.guard import Look, is_full
 from holdfast.core.jsontext import dump
 from holdfast.core.ladder import ADVISORY, BELOW, WARNING
 from holdfast.core.plain import thousands
@@ -39,7 +39,7 @@ def _render(state: State, reading: Reading, now: Look, columns: int, colours: bo
     parts = [
         f"{bar} {fill:.0f}%",
         now.level if now.level != BELOW else "",
-        f"{thousands(reading.until_compaction)} left",
+        _left(state, reading),
         _turns(now),
         _saved(state),
         "estimated" if not reading.source.startswith("usage") and reading.used else "",
@@ -56,6 +56,12 @@ def _render(state: State, reading: Reading, now: Look, columns: int, colours: bo
     colour = next(colour for least, colour in _COLOURS if now.rung >= least)
     head, dot, rest = shown.partition(" · ")
     return f"{colour}{head}{_PLAIN}{_DIM}{dot}{rest}{_PLAIN}"
+
+
+def _left(state: State, reading: Reading) -> str:
+    if is_full(state, reading):
+        return "full: /compact, or /clear and /holdfast:load"
+    return f"{thousands(reading.until_compaction)} left"
 
 
 def _turns(now: Look) -> str:

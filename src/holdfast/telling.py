@@ -8,7 +8,7 @@ from holdfast.core import decide
 from holdfast.core.events import Event
 from holdfast.core.forecast import Forecast
 from holdfast.core.gauge import Reading
-from holdfast.core.guard import ADVICE, SOON, Look
+from holdfast.core.guard import ADVICE, FULL, SOON, Look
 from holdfast.core.jsontext import dump
 from holdfast.core.ladder import CHECKPOINT, CRITICAL, PROMPT, name_of
 from holdfast.core.plain import thousands
@@ -17,7 +17,7 @@ from holdfast.core.thrash import Burst
 from holdfast.errors import MISTAKES, HoldfastError
 
 #: As the plugin and `install` name it.
-SAVE = "/holdfast:save"
+SAVE, LOAD = "/holdfast:save", "/holdfast:load"
 #: Turns that a checkpoint may be behind and still be called the last one.
 _A_FEW = 5
 
@@ -42,6 +42,8 @@ def reply(
 def _line(what: object, state: State, reading: Reading, now: Look) -> str:
     if what == PROMPT:  # in the words people know from before
         return f"CONTEXT: ~{reading.fill:.0f}% used. Consider {SAVE} before context exhaustion."
+    if what == FULL:
+        return _full(state)
     is_off = state.heard.client.get("compaction_off")
     left = f"{thousands(reading.until_compaction)} tokens before {'the end' if is_off else 'compaction'}"
     said = f"{reading.fill:.0f}% used, {left}{_turns(now.forecast)}."
@@ -51,6 +53,13 @@ def _line(what: object, state: State, reading: Reading, now: Look) -> str:
     name = "" if rung == CHECKPOINT else f" {name_of(rung)}"
     early = f" Early: {now.velocity:.0f}% a step." if now.is_early and now.velocity >= 1 else ""
     return f"holdfast{name}: {said}{early} {_saved(state, rung)}"
+
+
+def _full(state: State) -> str:
+    """How to go on, where the client does not by itself."""
+    saved = state.heard.saved.get("id", "")
+    load = f", then {LOAD} {saved}; a new session here is told of it, too" if saved else ""
+    return f"holdfast: the window is full. {_saved(state, 0)} To go on: /compact, or /clear{load}."
 
 
 def _turns(coming: Forecast | None) -> str:

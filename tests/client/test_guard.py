@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from client.client import PYTHON, Machine, Run
+from client.saved import Saved
+from holdfast.app import Holdfast
 from holdfast.core.guard import LEVELS
+from holdfast.install.operations import install
 from holdfast.install.settings import Launcher
 from holdfast.install.settings import wired as installed
 from hooks import PACKAGE, folder, lines, notes
@@ -157,3 +160,53 @@ def test_a_session_that_thrashes_gets_one_message_that_names_what_refills_it(
     assert "3 compactions" in said[0]
     assert "tides.csv" in said[0]
     assert not [request for request in run.requests if "compactions within" in json.dumps(request["body"])]
+
+
+def test_a_session_that_ran_out_of_room_leaves_a_checkpoint_and_is_told_how_to_go_on(
+    tmp_path: Path, binary: Path
+) -> None:
+    """Once, on the screen and not to the model. After /clear there is room, and /holdfast:load finds it."""
+    machine = Machine(tmp_path, binary)
+    environ = {"HOME": str(machine.home), "CLAUDE_CONFIG_DIR": str(machine.config)}
+    settings = json.loads(Path(install(Holdfast.open(environ)).settings).read_text())
+    turns = [
+        step(120_000, 0),
+        step(170_000, 1),
+        *[{"error": "too long"}] * 3,
+        {"say": "loaded", "context": 30_000},
+    ]
+    keys = [
+        {"event": "SessionStart"},
+        {"see": "bypass permissions"},
+        {"type": "mend the lock"},
+        {"event": "StopFailure"},
+        {"type": "go on"},
+        {"see": "To go on: /compact, or /clear, then /holdfast:load"},
+        {"event": "StopFailure", "times": 2},
+        {"type": "go on, please"},
+        {"event": "StopFailure", "times": 3},
+        {"type": "/clear"},
+        {"event": "SessionStart", "times": 2},
+        {"type": "/holdfast:load"},
+        {"event": "Stop"},
+        {"type": "/exit"},
+    ]
+    settings["autoCompactEnabled"] = False
+    model = ["--model", "claude-sonnet-4-5"]
+    run = machine.run({"main": turns}, model, settings=settings, keys=keys, within_s=180)
+    assert (run.returncode, run.trouble, run.refused, run.unplayed) == (0, "", [], {})
+    saved = Saved.read(machine.config / "holdfast", machine.project)
+    saved.check()
+    *_, full = [one for one in saved.files if one.fields["reason"] == "the window is full"]
+    said = [
+        line["attachment"]["content"]
+        for entries in machine.transcripts.values()
+        for line in entries
+        if line.get("attachment", {}).get("type") == "hook_system_message"
+    ]
+    assert "\n".join(said).count("To go on: ") == 1
+    *before, last = [json.dumps(request["body"]) for request in run.requests]
+    assert "To go on: " not in "".join(before)
+    assert f"To load it: /holdfast:load {full.fields['id']}" in last
+    assert full.fields["session_id"] != run.session
+    assert not notes(machine.config / "holdfast")

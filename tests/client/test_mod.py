@@ -13,6 +13,7 @@ import pytest
 
 from client.client import Machine, Run
 from client.saved import Saved
+from client.scenario import commit
 from client.test_plugin import PLUGIN, handled, told
 from holdfast.app import Holdfast
 from holdfast.ops.context import usage
@@ -21,6 +22,8 @@ from hooks import edit, heard, lines, notes, state
 MODEL = ["--model", "claude-opus-4-6"]
 #: The client compacts at 167,000.
 HALF = {"HOLDFAST_COMPACTION_AT": "50"}
+AT_BREAKPOINTS = {"HOLDFAST_COMPACTION_AT_BREAKPOINT": "50"}
+WHO = {f"GIT_{who}_{what}": "tester" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 BEGIN = [{"event": "SessionStart"}, {"see": "bypass permissions"}]
 
 
@@ -117,6 +120,40 @@ def test_a_compaction_begins_at_the_threshold_once_in_a_cycle(machine: Machine, 
     before = [one for one in saved.files if one.fields["reason"] == "compaction"]
     assert [one.fields["used_tokens"] for one in before] == [90_050, 93_050]
     assert state(home(machine), run.session)["heard"]["told"][:1] == [95_000]
+
+
+def test_a_compaction_begins_at_a_breakpoint(machine: Machine, plugin: Path) -> None:
+    """Not where nothing was finished, nor where something else was begun since; after a commit."""
+    commit(machine.project, {"tides.txt": "low\n"})
+    commits = {"run": "git commit -q --allow-empty -m 'Dredge the lock'"}
+    begins = {"call": "Write", "input": {"file_path": str(machine.project / "next.txt"), "content": "high"}}
+    turns = [
+        {"say": "nothing finished", "context": 95_000},
+        {**commits, "context": 96_000},
+        {"calls": [begins], "context": 97_000},
+        {"say": "something begun", "context": 98_000},
+        {**commits, "context": 99_000},
+        {"say": "all committed", "context": 100_000},
+        {"say": "after it", "context": 30_000},
+    ]
+    keys = [
+        {"type": "first"},
+        {"event": "Stop"},
+        {"type": "second"},
+        {"event": "Stop", "times": 2},
+        {"type": "third"},
+        {"event": "PostCompact"},
+        {"type": "fourth"},
+        {"event": "Stop", "times": 4},
+    ]
+    script = {"main": turns, "summary": [{"say": "<summary>all of it</summary>"}]}
+    run = sit(machine, plugin, script, keys, {**AT_BREAKPOINTS, **WHO})
+    check(machine, run, 5)
+    assert (told(run)["PreCompact"], told(run)["PostCompact"], asked(machine)) == (1, 1, 1)
+    saved = Saved.read(home(machine), machine.project)
+    saved.check()
+    (before,) = [one for one in saved.files if one.fields["reason"] == "compaction"]
+    assert before.fields["used_tokens"] == 100_050
 
 
 def test_no_compaction_begins_that_nobody_wanted(machine: Machine, plugin: Path) -> None:

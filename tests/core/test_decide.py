@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.core import decide
 from holdfast.core.config import DEFAULTS, STANDARD, Config
-from holdfast.core.decide import due, is_cold_due, is_compaction_due, is_news, is_other, unsaved, work
+from holdfast.core.decide import compaction_due, due, is_cold_due, is_news, is_other, rest, unsaved, work
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.ladder import reached
@@ -230,7 +230,50 @@ def test_a_compaction_is_asked_for(context, source, at, given, is_due):
     made.heard.compacting, made.heard.awaits = given.get("compacting", 0), given.get("awaits", [])
     reading = Reading(context, 0, 0, source, 200_000, 100_000, "client", "claude-opus-4-6")
     told = Event("Measured", "s1", 0, {"interactive": given.get("interactive", True)})
-    assert is_compaction_due(made, told, reading, Config({"compaction.at": at})) is is_due
+    assert compaction_due(made, told, reading, Config({"compaction.at": at})) == (at if is_due else 0)
+
+
+#: What happened since the prompt before, and whether work rests then: {tool: times} is work that was begun.
+RESTS = [
+    (["commit"], True),
+    (["rebase"], True),
+    (["passed"], True),
+    (["passed", "commit"], True),
+    (["failed", "commit"], True),
+    (["failed"], False),
+    (["commit", "failed"], False),
+    (["commit", {"Edit": 1}], False),
+    (["commit", {"Write": 1}, "passed"], True),
+    (["commit", {"Read": 3, "Bash": 2}], True),
+    (["commit", "prompt"], False),
+    ([], False),
+]
+
+
+@pytest.mark.parametrize(("steps", "rests"), RESTS)
+@pytest.mark.parametrize(
+    ("at", "at_breakpoint", "reached"), [(0, 50, 50), (90, 50, 50), (0, 61, 0), (0, 0, 0)]
+)
+def test_a_compaction_is_asked_for_at_a_breakpoint(steps, rests, at, at_breakpoint, reached):
+    made = state(turns=9)
+    made.heard.prompts = 4
+    found = {
+        "commit": commit(),
+        "rebase": commit(kind="series"),
+        "passed": run(),
+        "failed": run(passed=False),
+    }
+    for step in steps:
+        if step == "prompt":
+            made.heard.prompts += 1
+        elif type(step) is dict:
+            made.heard.tools.update({tool: [times, 0, 0] for tool, times in step.items()})
+        else:
+            made.heard.broke.update(rest(made, [found[step]]))
+    reading = Reading(60_000, 0, 0, "usage", 200_000, 100_000, "client", "claude-opus-4-6")
+    told = Event("Measured", "s1", 0, {"interactive": True})
+    config = Config({"compaction.at": at, "compaction.at_breakpoint": at_breakpoint})
+    assert compaction_due(made, told, reading, config) == (reached if rests else 0)
 
 
 def commit(sha="a" * 40, kind="commit"):

@@ -10,7 +10,7 @@ from holdfast.core import guard
 from holdfast.core.config import STANDARD, Config
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
-from holdfast.core.guard import ADVICE, SOON, TELLS, Look, due, note, under_pressure
+from holdfast.core.guard import ADVICE, FULL, SOON, TELLS, Look, due, note, under_pressure
 from holdfast.core.ladder import ADVISORY, LEVELS, PROMPT, WARNING, name_of, reached
 from holdfast.core.state import State, parse
 
@@ -183,6 +183,24 @@ def test_the_prompt_warning_comes_with_a_prompt_and_not_with_a_command():
     assert told(state, "UserPromptSubmit", 86, prompt="/holdfast:save") == []
     assert told(state, "UserPromptSubmit", 86, prompt="go on") == [PROMPT]
     assert told(state, "UserPromptSubmit", 87, prompt="go on") == []
+
+
+@pytest.mark.parametrize(
+    ("full", "client", "fill", "is_told"),
+    [
+        (1, {}, 90, True),  # the API has said so
+        (0, {"compaction_off": 1}, 100, True),  # the client will not ask it any more
+        (0, {"compaction_off": 1}, 99, False),
+        (0, {}, 101, False),  # it compacts by itself
+    ],
+)
+def test_how_to_go_on_is_told_with_the_next_prompt_once_the_window_is_full(full, client, fill, is_told):
+    state = session()
+    state.heard.full, state.heard.client = full, client
+    assert FULL not in told(state, "Stop", fill) + told(state, "PostToolBatch", fill)
+    assert FULL not in told(state, "UserPromptSubmit", fill, prompt="/compact")
+    assert (FULL in told(state, "UserPromptSubmit", fill, prompt="go on")) is is_told
+    assert FULL not in told(state, "UserPromptSubmit", fill, prompt="go on")
 
 
 def test_soon_is_told_unless_a_rung_says_it():

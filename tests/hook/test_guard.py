@@ -74,6 +74,27 @@ def test_a_client_that_does_not_compact_has_its_model_told_once(session, tmp_pat
     assert [line["why"] for line in booked] == ["advice"]
 
 
+REFUSED = {"error": "unknown", "last_assistant_message": "API Error: 400 Prompt is too long"}
+
+
+@pytest.mark.parametrize("then", ["", "Stop", "PostCompact"])
+def test_a_session_that_ran_out_of_room_is_told_how_to_go_on(session, home, then):
+    """Unless there is room again by then."""
+    session.turn(context=PERCENT * 99, times=2)
+    assert said(session, "StopFailure", **REFUSED) == ("", "")
+    saved = newest(home)
+    assert saved.fields["reason"] == "the window is full"
+    if then:
+        said(session, then)
+    told, model = said(session, "UserPromptSubmit", prompt="go on")
+    expected = (
+        f"To go on: /compact, or /clear, then /holdfast:load {saved.fields['id']}; a new session here"
+    )
+    assert (expected in told) is (not then)
+    assert "To go on" not in model
+    assert expected not in said(session, "UserPromptSubmit", prompt="go on")[0]
+
+
 def test_decisions_made_under_pressure_say_so(session, home):
     session.transcript.answer(PERCENT * 50, text="We use flock instead of a pid file because of kill -9.")
     said(session, "Stop")

@@ -43,6 +43,12 @@ KEYS = (
         "which compaction waits for a failed save",
     ),
     ("compaction.at", 0, (0, 100), "% full at which the plugin's mod starts one, after a turn; 0: never"),
+    (
+        "compaction.at_breakpoint",
+        0,
+        (0, 100),
+        "% full from which it also starts one after a commit or passing tests; 0: never",
+    ),
     ("preservation.characters", 6000, (1000, 10000), "length of what the summariser is told to keep"),
     ("preservation.tasks", 10, (1, 25), "active tasks in it"),
     ("preservation.files", 20, (1, 100), "modified files in it"),

@@ -1,15 +1,16 @@
 """When a checkpoint is due: `due`, and at which breakpoints: `broke`; when finished work is looked through
-for what has gone cold: `is_cold_due`, and when a compaction is asked for: `is_compaction_due`. Every rule
-is a line here.
+for what has gone cold: `is_cold_due`, and when a compaction is asked for: `compaction_due`. Every rule is a
+line here.
 
 From the state, not from the event alone: what a killed hook did not save is still unsaved when the next
 one looks.
 """
 
-from holdfast.core.events import Event
+from holdfast.core.events import Event, ran_out
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.ladder import CHECKPOINT, WARNING, name_of
+from holdfast.core.seen import counter
 from holdfast.core.state import State
 
 TYPE_CHECKING = False
@@ -66,11 +67,10 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
         return "asked for"
     if name == "PreCompact":
         return "compaction"
-    said = text(event.data, "last_assistant_message")
-    if name == "StopFailure" and "prompt is too long" in said.lower():
+    if ran_out(event):
         return "the window is full"
     if name == "SubagentStop":
-        return "agent finished" if said or unsaved(state) else ""
+        return "agent finished" if text(event.data, "last_assistant_message") or unsaved(state) else ""
     turns = unsaved(state)
     if not turns:
         return ""
@@ -155,14 +155,29 @@ def is_cold_due(state: State, event: Event, fill: float, config: "Config") -> bo
     return not 0 <= turns - looked[0] < config["cold.every_turns"]
 
 
-def is_compaction_due(state: State, event: Event, reading: Reading, config: "Config") -> bool:
-    """Whether the person's own threshold is reached, by a measurement and at a screen. Once in a cycle: one
-    that was announced is under way, or was stopped by someone who had a reason. And not where as much as
-    that is always there, or was left by the last one: another would leave no less."""
-    seen, heard, at = state.seen, state.heard, config["compaction.at"]
+def rest(state: State, found: list[dict]) -> dict:
+    """Where work stood when the newest of these breakpoints was reached: at rest, if that was a commit or
+    tests that passed."""
+    newest = found[-1]
+    is_good = newest["kind"] != "tests" or newest["passed"]
+    return {"rest": [state.heard.prompts, _edits(state)] if is_good else []}
+
+
+def _edits(state: State) -> int:
+    return sum(row[0] for tool, row in state.heard.tools.items() if counter(tool) == "edited")
+
+
+def compaction_due(state: State, event: Event, reading: Reading, config: "Config") -> int:
+    """The person's own threshold, if it is reached, by a measurement and at a screen; else 0. Once in a
+    cycle: one that was announced is under way, or was stopped by someone who had a reason. And not where as
+    much as that is always there, or was left by the last one: another would leave no less."""
+    seen, heard = state.seen, state.heard
+    rests = heard.broke.get("rest") == [heard.prompts, _edits(state)]  # and nothing was begun since
+    given = (config["compaction.at"], config["compaction.at_breakpoint"] if rests else 0)
+    at = int(min(filter(None, given), default=0))
     if not at or reading.fill < at or event.data.get("interactive") is not True:
-        return False
+        return 0
     if not reading.source.startswith("usage") or state.awaits_boundary or heard.compacting > seen.compacted:
-        return False
+        return 0
     left = seen.meter.bare() + (seen.compactions[-1][3] if seen.compactions else 0)
-    return bool(100 * left < at * reading.capacity)
+    return at if 100 * left < at * reading.capacity else 0

@@ -30,6 +30,12 @@ class Event:
         self.transcript = text(data, "transcript_path")
 
 
+def ran_out(event: Event) -> bool:
+    """Whether a turn ended because the window had no room left, and the client did not make any."""
+    said = text(event.data, "last_assistant_message")
+    return event.name == "StopFailure" and "prompt is too long" in said.lower()
+
+
 def from_hook(payload: bytes, at: int, size: int, name: str = "") -> Event:
     """`payload` is what was kept of `size` bytes; `name` is for payloads that name no event."""
     if not payload.strip():

@@ -23,7 +23,7 @@ TELLS = ("UserPromptSubmit", "PostToolBatch", "Stop")
 #: Where it can be said to the model: not at Stop, which would start another request.
 _ADVISES = ("UserPromptSubmit", "PostToolBatch")
 #: What is told once per cycle besides the rungs.
-SOON, ADVICE = "soon", "advice"
+SOON, ADVICE, FULL = "soon", "advice", "full"
 #: A rung is left only when the window is this much emptier than when it was reached: after a rewind, not
 #: because the pace has slackened.
 _SLACK = 5.0
@@ -133,7 +133,7 @@ def under_pressure(pressed: "Sequence[list[int]]", offset: int) -> bool:
 
 
 def due(state: State, event: Event, reading: Reading, now: Look, config: "Config") -> list:
-    """What is to be told with this event, marked as told: rungs, PROMPT, SOON, ADVICE, a Burst."""
+    """What is to be told with this event, marked as told: rungs, PROMPT, SOON, FULL, ADVICE, a Burst."""
     if event.agent or event.name not in TELLS or not reading.used:
         return []
     told = state.heard.guard["told"]
@@ -146,8 +146,11 @@ def due(state: State, event: Event, reading: Reading, now: Look, config: "Config
         found += [] if found else [SOON]  # a rung says as much
     word = text(event.data, "prompt").partition(" ")[0]
     is_command = word.startswith("/") and word.count("/") == 1  # perhaps the very one it would speak of
-    if event.name == "UserPromptSubmit" and reading.fill >= config[PROMPT] and not is_command:
-        found += [] if PROMPT in told else [PROMPT]
+    if event.name == "UserPromptSubmit" and not is_command:
+        if is_full(state, reading):  # only now: the client shows nobody what is said of a turn that failed
+            found += [] if FULL in told else [FULL]
+        elif reading.fill >= config[PROMPT]:
+            found += [] if PROMPT in told else [PROMPT]
     if event.name in _ADVISES and now.rung >= ADVISORY and ADVICE not in told:
         found += [ADVICE] if config["guard.tell_model"] and _wants_help(state, config) else []
     told += [what for what in found if what not in told]
@@ -157,6 +160,12 @@ def due(state: State, event: Event, reading: Reading, now: Look, config: "Config
         state.heard.burst = burst.number
         found.append(burst)
     return found
+
+
+def is_full(state: State, reading: Reading) -> bool:
+    """Whether nothing goes on until somebody makes room."""
+    heard = state.heard
+    return bool(heard.full or (heard.client.get("compaction_off") and reading.fill >= 100))
 
 
 def _wants_help(state: State, config: "Config") -> bool:

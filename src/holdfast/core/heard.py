@@ -6,7 +6,7 @@ truth: what stdin says is laid over it until the file has caught up, never added
 """
 
 from holdfast.core import sizes
-from holdfast.core.events import Event
+from holdfast.core.events import Event, ran_out
 from holdfast.core.jsontext import text
 from holdfast.core.seen import counter, fingerprint, tally
 from holdfast.core.transcript import count, usage
@@ -21,7 +21,7 @@ _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed tree broke tests committed process"
+    "guard burst habit pressed tree broke tests committed process full"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -41,6 +41,7 @@ class Heard:
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
     lost = 0  # whether a summary lost something that is still to be said
+    full = 0  # whether the last turn ended for want of room
     burst = 0  # the number of the last compaction that was spoken of, because there were too many
     active = 0  # milliseconds of work since the last checkpoint
     process = 0  # of the client that began the session last
@@ -186,9 +187,14 @@ def _batch(heard: Heard, event: Event) -> None:
 
 
 def _stop(heard: Heard, event: Event) -> None:
+    heard.full = 0
     heard.stops += 1
     heard.messages += 1
     heard.units += sizes.TEXT * sizes.leaves(event.data.get("last_assistant_message"))
+
+
+def _stop_failure(heard: Heard, event: Event) -> None:
+    heard.full = int(ran_out(event))
 
 
 def _compacted(heard: Heard, event: Event) -> None:
@@ -204,6 +210,7 @@ def _forget(heard: Heard) -> None:
     heard.units = heard.tokens = 0.0
     heard.pending = {}
     heard.told = []
+    heard.full = 0
 
 
 def _task_made(heard: Heard, event: Event) -> None:
@@ -237,6 +244,7 @@ _WHAT = {
     "PostToolUseFailure": _tool,
     "PostToolBatch": _batch,
     "Stop": _stop,
+    "StopFailure": _stop_failure,
     STATUSLINE: _measured,
     MEASURED: _measured,
     "PostCompact": _compacted,
