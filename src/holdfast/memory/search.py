@@ -1,0 +1,188 @@
+"""Which memories answer a question: candidates of any engine, one formula.
+
+Words find what is named, vectors what is meant; both are put on one scale for each question and added up.
+Ranks alone, added up as equals, do worse than words alone (docs/benchmarks.md). No model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.memory.embed import Embedder
+from holdfast.memory.shelf import Filter, Row, Shelf
+from holdfast.memory.terms import STOP, telling, words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Chosen on five conversations of LoCoMo, reported on the other five: bench/recall.py."""
+
+    words: float = 1.0
+    vector: float = 0.3
+    #: The mean of an item's vector and those beside it.
+    window: float = 0.3
+    #: The question names who said it.
+    by: float = 0.15
+    #: It asks when, and there is a time in it.
+    time: float = 0.1
+    #: An item that asks does not answer.
+    asks: float = -0.15
+    #: A word that a larger share of the items holds is not made part of the vector; one above the second
+    #: is not looked for.
+    too_common: float = 0.25
+    no_use: float = 0.4
+
+
+WEIGHTS = Weights()
+#: Candidates of each kind.
+_MOST = 100
+#: Words of a question that are looked for: of a long one the rarest.
+_MOST_WORDS, _LOOKED_AT = 24, 64
+#: So many items that hold one are weighed for a question, unless it has fewer words than the first.
+_LEAST_WORDS, _WEIGHED = 3, 2_000
+_WHEN = frozenset("when date day time year month long ago since".split())
+_TIMES = frozenset(
+    "yesterday today tomorrow tonight monday tuesday wednesday thursday friday saturday sunday january "
+    "february march april may june july august september october november december week weekend month year "
+    "day morning evening night ago last next recently since".split()
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    row: Row
+    score: float
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question as it is looked for: `words` to be matched, `meant` to be made a vector of."""
+
+    text: str
+    words: list[str]
+    meant: str
+    named: frozenset[str] = field(default_factory=frozenset)
+
+
+def search(
+    shelf: Shelf,
+    embedder: Embedder | None,
+    text: str,
+    where: Filter,
+    most: int = 10,
+    weights: Weights = WEIGHTS,
+) -> list[Found]:
+    """The best, best first; of those that say the same, one."""
+    query = asked(shelf, text, where, weights)
+    by_words = dict(shelf.keyword(query.words, where, _MOST))
+    vector = embedder.vectors([query.meant])[0] if embedder and query.meant else None
+    model = embedder.model if embedder else ""
+    by_vector = dict(shelf.nearest(model, vector, where, _MOST)) if vector is not None else {}
+    rows = shelf.rows(list({**by_words, **by_vector}))
+    windows: dict[str, float] = {}
+    if by_vector and vector is not None:
+        by_vector, windows = _windows(shelf, model, vector, rows, by_vector)
+    scored = _scored(query, rows, by_words, by_vector, windows, weights)
+    return _distinct(sorted(scored, key=lambda one: (-one.score, -one.row.at, one.row.uid)), most)
+
+
+def asked(shelf: Shelf, text: str, where: Filter, weights: Weights = WEIGHTS) -> Query:
+    """Without what stands in a large share of all that is searched: it tells nothing apart, and drags a
+    vector to wherever it stands."""
+    every = telling(text)
+    shares = shelf.common(every[:_LOOKED_AT], where)
+    kept = sorted(shares, key=lambda word: shares[word])[:_MOST_WORDS]
+    rare = _affordable(kept, shares, shelf.size(where), weights.no_use)
+    meant = [word for word in text.split() if not _is_common(word, shares, weights.too_common)]
+    is_said = any(word not in STOP for word in words(" ".join(meant)))
+    return Query(text, rare or kept, " ".join(meant) if is_said else text, frozenset(every))
+
+
+def _affordable(kept: list[str], shares: dict[str, float], size: int, no_use: float) -> list[str]:
+    """The rarest first, and as many as can be weighed at once: among very many items a word of every
+    twentieth is dear and tells little."""
+    found: list[str] = []
+    dear = 0.0
+    for word in kept:
+        dear += shares[word] * size
+        if shares[word] > no_use or (len(found) >= _LEAST_WORDS and dear > _WEIGHED):
+            break
+        found.append(word)
+    return found
+
+
+def _is_common(word: str, shares: dict[str, float], limit: float) -> bool:
+    """Whether all that is said by a word as it is written (`Melanie's`) is common."""
+    parts = [part for part in words(word) if part not in STOP]
+    return bool(parts) and all(shares.get(part, 0.0) > limit for part in parts)
+
+
+def _windows(
+    shelf: Shelf, model: str, vector: numpy.ndarray, rows: dict[str, Row], known: dict[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """How near each candidate is, also where words have found it; and how near what stands around it is."""
+    wanted = {uid for row in rows.values() for uid in (row.uid, row.before, row.after) if uid}
+    fits = {**shelf.similar(model, vector, [uid for uid in wanted if uid not in known]), **known}
+    windows = {}
+    for uid, row in rows.items():
+        beside = [fits[one] for one in (row.before, row.after) if one in fits]
+        own = fits.get(uid, 0.0)
+        windows[uid] = (own + sum(beside)) / (1 + len(beside))
+    return {uid: fits[uid] for uid in rows if uid in fits}, windows
+
+
+def _scored(
+    query: Query,
+    rows: dict[str, Row],
+    by_words: dict[str, float],
+    by_vector: dict[str, float],
+    windows: dict[str, float],
+    weights: Weights,
+) -> list[Found]:
+    asks_when = not _WHEN.isdisjoint(words(query.text))
+    lexical = _scaled(by_words, from_zero=True)
+    dense, window = _scaled(by_vector), _scaled(windows)
+    found = []
+    for uid, row in rows.items():
+        score = (
+            weights.words * lexical.get(uid, 0.0)
+            + weights.vector * dense.get(uid, 0.0)
+            + weights.window * window.get(uid, 0.0)
+        )
+        if row.by and not query.named.isdisjoint(words(row.by)):
+            score += weights.by
+        if asks_when and _has_time(row.text):
+            score += weights.time
+        if row.text.rstrip().endswith("?"):
+            score += weights.asks
+        found.append(Found(row, score))
+    return found
+
+
+def _has_time(text: str) -> bool:
+    return any(word in _TIMES or (len(word) == 4 and word.isdecimal()) for word in words(text))
+
+
+def _scaled(fits: dict[str, float], from_zero: bool = False) -> dict[str, float]:
+    """From 0 to 1, for this question."""
+    if not fits:
+        return {}
+    low, high = 0.0 if from_zero else min(fits.values()), max(fits.values())
+    return {uid: (fit - low) / (high - low) if high > low else 1.0 for uid, fit in fits.items()}
+
+
+def _distinct(found: Sequence[Found], most: int) -> list[Found]:
+    kept, shapes = [], set()
+    for one in found:
+        if one.row.shape and one.row.shape in shapes:
+            continue
+        shapes.add(one.row.shape)
+        kept.append(one)
+        if len(kept) == most:
+            break
+    return kept

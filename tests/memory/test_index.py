@@ -1,0 +1,251 @@
+"""Deep memory in its file: what is kept, found, merged and gone; and what damage does to it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy
+import pytest
+
+from holdfast.errors import BadInput, Damaged
+from holdfast.memory.index import Index
+from holdfast.memory.shelf import Filter, Item
+from holdfast.memory.terms import shape, telling
+
+TIDE = Item(
+    "a1", "decisions", "The gauge is polled every minute", "/p", "l", "s", at=10, source="/c/1", thread="t"
+)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path):
+    with Index(str(tmp_path / "memory.db")) as made:
+        yield made
+
+
+def found(shelf: Index, *words: str, **where: object) -> list[str]:
+    return [uid for uid, _ in shelf.keyword(words, Filter(**where), 10)]
+
+
+def test_what_is_put_in_is_found_by_its_words_and_by_their_stems(shelf: Index) -> None:
+    assert shelf.add([TIDE, replace(TIDE, uid="a2", text="Nothing of the kind", seq=9, thread="u")]) == 2
+    assert found(shelf, "gauge") == ["a1"]
+    assert found(shelf, "polling", "gauges") == ["a1"]
+    assert found(shelf, 'NEAR("gauge") OR *') == []
+
+
+def test_the_same_thing_twice_is_one_with_two_sources(shelf: Index) -> None:
+    shelf.add([TIDE])
+    assert shelf.add([replace(TIDE, at=20, source="/c/2"), replace(TIDE, at=5)]) == 0
+    row = shelf.rows(["a1"])["a1"]
+    assert (row.first_at, row.at, row.count, row.sources) == (5, 20, 2, ("/c/1", "/c/2"))
+
+
+def test_an_item_is_found_by_what_stands_beside_it_but_after_the_item_itself(shelf: Index) -> None:
+    said = ["Which database?", "SQLite", "Good", "fine", "yes", "Which colour?"]
+    shelf.add([replace(TIDE, uid=f"s{at}", text=one, seq=at) for at, one in enumerate(said)])
+    assert found(shelf, "database")[:2] == ["s0", "s1"]
+    assert "s5" not in found(shelf, "database")
+    assert [row.uid for row in shelf.around("s2", 1, 2)] == ["s1", "s2", "s3", "s4"]
+    row = shelf.rows(["s1"])["s1"]
+    assert (row.before, row.after) == ("s0", "s2")
+
+
+def test_one_that_comes_between_two_becomes_their_neighbour(shelf: Index) -> None:
+    shelf.add([replace(TIDE, uid="s0", text="first", seq=0), replace(TIDE, uid="s2", text="third", seq=20)])
+    shelf.add([replace(TIDE, uid="s1", text="harbour", seq=10)])
+    assert found(shelf, "harbour") == ["s1", "s0", "s2"] or set(found(shelf, "harbour")) == {
+        "s0",
+        "s1",
+        "s2",
+    }
+    assert found(shelf, "harbour")[0] == "s1"
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"projects": ("/q",)},
+        {"collections": ("issues",)},
+        {"origins": ("user",)},
+        {"kinds": ("feedback",)},
+        {"session": "t2"},
+        {"file": "src/tide.py"},
+        {"since": 1000},
+    ],
+    ids=str,
+)
+def test_every_filter_holds_for_words_vectors_and_time_alike(shelf: Index, where: dict) -> None:
+    other = replace(
+        TIDE,
+        uid="b1",
+        project="/q",
+        collection="issues",
+        origin="user",
+        kind="feedback",
+        session="t2",
+        files=("/p/src/tide.py",),
+        at=2000,
+        thread="u",
+    )
+    shelf.add([TIDE, other])
+    one = numpy.array([1.0, 0.0], dtype=numpy.float32)
+    shelf.put_vectors("m", [("a1", one), ("b1", one)])
+    assert found(shelf, "gauge", **where) == ["b1"]
+    assert [uid for uid, _ in shelf.nearest("m", one, Filter(**where), 5)] == ["b1"]
+    assert [row.uid for row in shelf.timeline(Filter(**where), 5)] == ["b1"]
+    assert {row.uid for row in shelf.timeline(Filter(until=2000), 5)} == {"a1"}
+
+
+def test_what_is_removed_is_in_no_file_any_more(shelf: Index, tmp_path: Path) -> None:
+    secret = replace(TIDE, uid="x", text="zanzibarstrasse seventeen", title="hiddenplace", seq=1)
+    shelf.add([TIDE, secret, replace(TIDE, uid="a3", text="nothing else", seq=2)])
+    shelf.put_vectors("m", [("x", numpy.ones(4, dtype=numpy.float32))])
+    assert shelf.remove(["x", "unknown"]) == 1
+    assert found(shelf, "zanzibarstrasse") == []
+    assert shelf.counts("m").vectors == 0
+    for file in tmp_path.iterdir():
+        assert b"zanzibarstrass" not in file.read_bytes(), file
+        assert b"hiddenplac" not in file.read_bytes(), file
+
+
+def test_without_scrubbing_it_would_still_be_there(shelf: Index, tmp_path: Path, monkeypatch) -> None:
+    """The control: what the test above looks for can be found."""
+    monkeypatch.setattr(shelf, "_scrub", lambda: None)
+    shelf.add([replace(TIDE, uid="x", text="zanzibarstrasse seventeen")])
+    shelf.remove(["x"])
+    assert any(b"zanzibarstrass" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_vectors_of_another_size_or_model_count_as_none(shelf: Index) -> None:
+    shelf.add([TIDE])
+    shelf.put_vectors("m", [("a1", numpy.ones(4, dtype=numpy.float32))])
+    assert shelf.nearest("m", numpy.ones(8, dtype=numpy.float32), Filter(), 5) == []
+    assert shelf.nearest("n", numpy.ones(4, dtype=numpy.float32), Filter(), 5) == []
+    assert shelf.lacking("n", 5) == [("a1", TIDE.text)]
+    assert len(shelf.nearest("m", numpy.ones(4, dtype=numpy.float32), Filter(), 5)) == 1
+
+
+def test_among_very_many_the_nearest_are_found_without_comparing_all_of_each(
+    shelf: Index, monkeypatch
+) -> None:
+    from holdfast.memory import vectors
+
+    made = numpy.random.default_rng(3).normal(size=(600, 32)).astype(numpy.float32)
+    made *= numpy.linspace(4, 0.05, 32)
+    made /= numpy.linalg.norm(made, axis=1, keepdims=True)
+    shelf.add([replace(TIDE, uid=f"v{at}", text=f"n{at}", thread="") for at in range(600)])
+    shelf.put_vectors("m", [(f"v{at}", row) for at, row in enumerate(made)])
+    exact = [[uid for uid, _ in shelf.nearest("m", one, Filter(), 5)] for one in made[:20]]
+    monkeypatch.setattr(vectors, "_MANY", 100)
+    monkeypatch.setattr(vectors, "_COMPONENTS", 8)
+    monkeypatch.setattr(vectors, "_PICKED", 100)
+    vectors._kept.clear()
+    about = [[uid for uid, _ in shelf.nearest("m", one, Filter(), 5)] for one in made[:20]]
+    shared = sum(len({*one} & {*other}) for one, other in zip(exact, about, strict=True))
+    assert shared >= 95
+
+
+def test_a_file_that_changed_says_only_what_it_says_now(shelf: Index) -> None:
+    shelf.take("/m/topic.md", "1", [TIDE, replace(TIDE, uid="a2", text="gone tomorrow", seq=1)])
+    shelf.take("/m/other.md", "1", [replace(TIDE, source="/m/other.md")])
+    topic = replace(TIDE, uid="a3", text="new today", seq=2, source="/m/topic.md")
+    shelf.take("/m/topic.md", "2", [topic], anew=True)
+    assert shelf.mark("/m/topic.md") == "2"
+    assert shelf.marked("/m") == ["/m/other.md", "/m/topic.md"]
+    assert set(shelf.rows(["a1", "a2", "a3"])) == {"a1", "a2", "a3"}, "what /c/1 said is /c/1's"
+
+
+def test_damage_is_set_aside_and_said_and_the_next_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Index(str(path)) as shelf:
+        shelf.add([TIDE])
+    data = bytearray(path.read_bytes())
+    data[:100] = b"\xff" * 100
+    path.write_bytes(data)
+    with pytest.raises(Damaged, match="memory rebuild"):
+        Index(str(path))
+    (aside,) = tmp_path.glob("memory.db.damaged-*")
+    assert aside.read_bytes() == data
+    with Index(str(path)) as shelf:
+        assert shelf.counts().items == 0
+
+
+def test_one_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    Index(str(path)).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    with pytest.raises(BadInput, match="version 99"):
+        Index(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_lock_of_another_is_no_damage(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "memory.db"
+    Index(str(path)).close()
+    real = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *given, **more: real(*given, **{**more, "timeout": 0.05})
+    )
+    holder = real(path, isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(OSError, match="locked"):
+        Index(str(path))
+    holder.close()
+    assert not list(tmp_path.glob("*.damaged-*"))
+
+
+_WRITER = """
+import sys
+from holdfast.memory.index import Index
+from holdfast.memory.shelf import Item
+number, path = sys.argv[1:]
+with Index(path) as shelf:
+    for at in range(40):
+        shelf.add([Item(f"{number}-{at}", "sessions", f"text {at} of {number}", thread=number, seq=at)])
+        print(at, flush=True)
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["together", "some killed"])
+def test_many_write_at_once_and_nothing_acknowledged_is_lost(tmp_path: Path, killed: bool) -> None:
+    path = str(tmp_path / "memory.db")
+    command = [sys.executable, "-c", _WRITER]
+    writers = [
+        subprocess.Popen([*command, str(number), path], stdout=subprocess.PIPE, text=True)
+        for number in range(4)
+    ]
+    acknowledged = {}
+    for number, one in enumerate(writers):
+        assert one.stdout
+        if killed and number % 2:
+            lines = [one.stdout.readline() for _ in range(5)]
+            one.kill()
+            lines += one.stdout.readlines()
+        else:
+            lines = one.stdout.readlines()
+        one.wait()
+        acknowledged[number] = len([line for line in lines if line.endswith("\n")])
+    with Index(path) as shelf:
+        for number, count in acknowledged.items():
+            assert len(shelf.rows([f"{number}-{at}" for at in range(count)])) == count
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_texts_that_say_the_same_have_one_shape_and_opposites_do_not() -> None:
+    assert shape("Use SQLite for the index.") == shape("use  sqlite for an INDEX!")
+    assert shape("Use SQLite for the index") != shape("Do not use SQLite for the index")
+    assert shape("?!") == ""
+    assert telling("What is the gauge's name_of it?") == ["gauge", "name"]
+    assert telling("what is it") == ["what", "is", "it"]
