@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from holdfast import engine, receipts, restoring
+from holdfast import engine, mail, receipts, restoring
 from holdfast.app import Holdfast
 from holdfast.clock import now
 from holdfast.core import brief, checkpoint, fence, preserve, spoken, units
@@ -26,6 +26,8 @@ from holdfast.core.events import from_hook
 from holdfast.core.fence import outside
 from holdfast.core.plain import one_line
 from holdfast.core.transcript import tag
+from holdfast.disk import messages
+from holdfast.ops.board import post
 from hooks import encode, environ, run_hook
 from payloads import CANARY
 from session import text
@@ -347,6 +349,13 @@ def work_that_went_cold(session: Session, words: str) -> None:
     session.hook("Stop")
 
 
+def message_of_another_agent(session: Session, words: str) -> None:
+    """Posted on the board of the project, and delivered by the next hook that may."""
+    app = Holdfast.open(environ(session.home))
+    post(app, words[:8000] or "x", to="all", project=str(session.project))
+    session.hook("PostToolBatch")
+
+
 def names_in_a_diff(session: Session, words: str) -> None:
     """In a real repository, whose changed files are shown to the summariser."""
     shutil.rmtree(session.project)
@@ -390,7 +399,7 @@ CARRIERS: tuple[Carrier, ...] = (
     ),
     *(denied_by_a_rule, selected_in_the_editor, skill, output_of_a_local_command, hook_of_another),
     *(agents_own_lines, name_of_the_project, environment, fields_of_an_event, cloned_checkpoint),
-    *(work_that_went_cold, names_in_a_diff),
+    *(work_that_went_cold, names_in_a_diff, message_of_another_agent),
 )
 
 
@@ -560,8 +569,8 @@ def came_out(case: Case) -> bool:
 #: Each of them, left out, must be noticed: what it is, and where it is called.
 SAFEGUARDS: dict[str, tuple[Callable[..., object], tuple[ModuleType, ...]]] = {
     "inert": (lambda line: line, (fence, restoring)),
-    "fenced": (_unfenced, (preserve, restoring, receipts)),
-    "not_typed": (fence.inert, (brief, receipts)),
+    "fenced": (_unfenced, (preserve, restoring, receipts, mail)),
+    "not_typed": (fence.inert, (brief, receipts, messages)),
     "slash_command": (lambda record: tag(spoken.said(record), "command-args"), (spoken,)),
     "is_rejected": (lambda record, tool, words: True, (spoken,)),
     "typed": (spoken.said, (spoken,)),

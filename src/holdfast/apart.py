@@ -52,6 +52,20 @@ def by_a_child(app: Holdfast, work: "Work") -> list:
     return told
 
 
+def left_to_a_child(app: Holdfast, work: "Callable[[], object]") -> None:
+    """What nobody waits for and nobody was told of yet; outside of a hook it is done at once."""
+
+    def apart(tell: "Tell", leave: "Leave") -> None:
+        tell([1])
+        leave()
+        work()
+
+    if app.in_hook:
+        by_a_child(app, apart)
+    else:
+        work()
+
+
 def _work_apart(work: "Work", write: int) -> None:
     posix.setsid()  # when the client ends its hooks, this is finished
     nothing = posix.open("/dev/null", posix.O_RDWR)

@@ -7,7 +7,7 @@ that nobody waits for.
 
 from _thread import allocate_lock
 
-from holdfast.apart import by_a_child
+from holdfast.apart import left_to_a_child
 from holdfast.app import Holdfast
 from holdfast.clock import at, id_time, now, rfc3339
 from holdfast.core import decide
@@ -24,7 +24,6 @@ from holdfast.material import Ground, redactor_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.apart import Leave, Tell
     from holdfast.core.config import Config
     from holdfast.core.outcome import Outcome
     from holdfast.core.redact import Redactor
@@ -120,17 +119,8 @@ def _ended(event: Event, command: str) -> "Outcome | None":
 def leave(app: Holdfast, trees: list[str]) -> None:
     """Settle them, in a hook by a child that is not waited for: nobody was told anything yet. What cannot
     be done waits on, and what was to be said is said."""
-
-    def work(tell: "Tell", go: "Leave") -> None:
-        tell([1])
-        go()
-        settle(app, trees, wait=False)
-
     try:
-        if app.in_hook:
-            by_a_child(app, work)
-        else:
-            settle(app, trees)
+        left_to_a_child(app, lambda: settle(app, trees, wait=not app.in_hook))
     except (OSError, HoldfastError) as problem:
         note(app, problem)
 

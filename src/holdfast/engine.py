@@ -18,7 +18,7 @@ from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.core.state import State
-from holdfast.disk import files, sessions, trail, transcripts
+from holdfast.disk import compiled, files, sessions, trail, transcripts
 from holdfast.errors import MISTAKES, BadInput, HoldfastError, Late, is_full
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
@@ -48,6 +48,8 @@ _TEACHES = ("PreCompact", "SessionEnd")
 _SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
 _ADDS = ("UserPromptSubmit", "PostToolBatch")
 _CALLED = ("PostToolUse", "PostToolUseFailure")
+#: In the environment of a client that a part of holdfast has started: which.
+STARTED = "HOLDFAST_STARTED_BY"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,11 +79,14 @@ def handle(event: Event, app: Holdfast) -> Reply:
         state = sessions.load(home, event.session, event.agent)
         _take_in(state, event, app)
         broken = _breakpoints(state, event, app)
+        waits = _mail(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
         now = watch.look(state, app, reading)
         once = _Once(state, event, app)
         says = event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS)
-        tells = [] if says else guard.due(state, event, reading, now, app.config)  # one thing at a time
+        tells = (
+            [] if says or waits else guard.due(state, event, reading, now, app.config)
+        )  # one thing at a time
         try:
             sessions.sample(home, state, reading, event.at)
             taken = _save(state, event, app, reading, now.rung, once)
@@ -90,11 +95,14 @@ def handle(event: Event, app: Holdfast) -> Reply:
                 raise
             # What is to be said is said from memory; of the ladder nothing: it would be said every time.
             app.full, taken, tells = problem, {}, []
-        if says:
-            answer = _say(event, state, app, once)
+        if state.heard.asked:
+            _by_mail("acknowledge", state, event, app)
+        answer = _say(event, state, app, once) if says else ""
+        if waits and not answer and not app.full:
+            answer = _by_mail("deliver", state, event, app)
         elif tells:
             answer = watch.tell(tells, event, state, app, reading, now)
-        else:
+        elif not says:
             answer = _report(event, state, app, reading, now)
         if is_cold_due(state, event, reading.fill, app.config):
             from holdfast import coldwork  # every ten turns at most
@@ -129,6 +137,7 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
     state.heard.project = told or state.heard.project or event.cwd
     if event.name == "SessionStart" and app.in_hook:
         state.heard.process = posix.getppid()  # the client
+        state.heard.started = app.environ.get(STARTED, "")[:32]
     state.overlay(event)
     if event.name in _TASKS_AT and not event.agent:
         _read_tasks(state, app)
@@ -265,7 +274,7 @@ def _breakpoints(state: State, event: Event, app: Holdfast) -> list[str]:
     heard = state.heard
     if event.name == STATUSLINE:
         return []
-    if not heard.tree or _begins(event):
+    if not heard.board or _begins(event):
         _find_tree(state, event)
     command = _ran(event)
     tree = _tree(event.cwd) if command else None
@@ -284,13 +293,49 @@ def _breakpoints(state: State, event: Event, app: Holdfast) -> list[str]:
 
 
 def _find_tree(state: State, event: Event) -> None:
-    """The working tree, as the spool names it (by a name that none has, where there is none), and its
-    commit: only what comes after it is news."""
-    from holdfast.disk import spool
+    """The working tree, as the spool names it (by a name that none has, where there is none), its commit:
+    only what comes after it is news; and the board of the project, which all its working trees share."""
+    from holdfast.disk import spool, worktree
 
-    found = _tree(event.cwd if state.agent and event.cwd else state.heard.project)
-    state.heard.tree = spool.key(found.root) if found else "none"
-    state.heard.committed = found.commit if found else ""
+    heard = state.heard
+    found = _tree(event.cwd if state.agent and event.cwd else heard.project)
+    heard.tree = spool.key(found.root) if found else "none"
+    heard.committed = found.commit if found else ""
+    own = _tree(heard.project) if state.agent else found
+    key = spool.key(own.common if own else worktree.real(heard.project or event.cwd or "/"))
+    if heard.board[:1] != [key]:
+        heard.board, heard.mail = [key], {}
+
+
+def _mail(state: State, event: Event, app: Holdfast) -> bool:
+    """Whether something is to be said that others of the project have posted. Usually there is no board:
+    that is one failed look."""
+    heard = state.heard
+    if event.name in (STATUSLINE, MEASURED):
+        return False
+    try:
+        found = compiled.signature(f"{app.home.board}/{heard.board[0]}.jsonl")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if found != heard.board[1:]:
+        heard.board[1:] = found
+        _by_mail("take_in", state, event, app)
+    return bool(heard.mail.get("waits")) and event.name in (*_ADDS, "SessionStart")
+
+
+def _by_mail(step: str, state: State, event: Event, app: Holdfast) -> str:
+    """One of its steps. The session's own work does not wait for what others say."""
+    _load_more(app)
+    from holdfast import mail
+
+    try:
+        said: str = getattr(mail, step)(state, event, app)
+    except Late:
+        raise
+    except (OSError, HoldfastError, *MISTAKES) as problem:
+        mail.note(state, app, problem)
+        return ""
+    return said
 
 
 def _tree(folder: str) -> "Worktree | None":

@@ -132,6 +132,8 @@ def _paid(
     saved.update(reached, at=event.at, rung=rung, cycle=cycle, files=marks)
     state.heard.saved, state.heard.owed, state.heard.active = saved, {}, 0
     state.heard.broke.pop("why", "")  # the breakpoint, too, is behind it
+    if state.heard.asked:
+        state.heard.asked["done"] = entry["id"]
     sessions.save(app.home, state)
     said = {name: entry[name] for name in ("uid", "id", "trigger", "reason", "kept")}
     trail.note(app.home, "checkpoint.taken", session=state.session, agent=state.agent, **said)

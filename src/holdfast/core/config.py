@@ -59,6 +59,8 @@ KEYS = (
     ("brief.follow_up_tokens", 400, (0, 2700), "tokens told with the next prompt, of what a summary lost"),
     ("brief.session_tokens", 60000, (0, 9999999), "tokens told into one session all in all; 0: nothing"),
     ("brief.startup_hours", 24, (0, 8760), "hours a checkpoint is told to new sessions; 0: never"),
+    ("board.keep_hours", 24, (1, 8760), "hours a message stands on the board of a project"),
+    ("board.tokens", 400, (0, 2700), "tokens of messages told with one prompt or batch of calls; 0: none"),
     ("budget.active_task", 5, (0, 100), "% of a brief that tasks, errors and next steps are guaranteed"),
     ("budget.project_background", 5, (0, 100), "% of it for what was decided and what did not work"),
     ("budget.operator_preferences", 5, (0, 100), "% of it for what you answered and refused"),

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
 ASKED = "CheckpointAsked"
 #: There was a breakpoint, and no hook of the session will come soon: also ours.
 BROKE = "BreakpointReached"
-#: Nobody will come any more who pays what an agent owes: an event of ours, too.
+#: Nobody will come any more who pays what an agent owes, or who saves what a client that is gone left: an
+#: event of ours, too.
 OWED = "CheckpointOwed"
+WATCHER = "watcher"
 _FIRST, _EVERY = "checkpoints.first_turns", "checkpoints.every_turns"
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
 #: Where the client does not wait for us, or a pause is natural.
 _QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", BROKE)
 #: Milliseconds in which commits of a rebase, or of a row of picks, are one breakpoint.
 _SERIES_MS = 600_000
+#: Nobody is asked to wait longer: then a clock was set back.
+_LONGEST_WAIT_MS = 600_000
 
 
 def work(state: State) -> int:
@@ -74,6 +78,8 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
     turns = unsaved(state)
     if not turns:
         return ""
+    if name == OWED:
+        return text(event.data, "why")
     if name == "SessionStart":
         source = text(event.data, "source")
         known = source == "compact" or state.heard.prompts  # one that we were not there for is not unsaved
@@ -82,7 +88,17 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
         return "session ended"
     if name == "StopFailure":
         return "stopped by an error"
-    return _in_between(state, turns, rung, name == "Stop", config) if name in _QUIET else ""
+    if name not in _QUIET:
+        return ""
+    return asked_for(state, event.at) or _in_between(state, turns, rung, name == "Stop", config)
+
+
+def asked_for(state: State, at: int) -> str:
+    """Why somebody else wants one, if its time has come; where the clock was set back, it has."""
+    asked = state.heard.asked
+    if not asked or "done" in asked or asked.get("after", 0) - at in range(1, _LONGEST_WAIT_MS):
+        return ""
+    return text(asked, "why")
 
 
 def _in_between(state: State, turns: int, rung: int, at_rest: bool, config: "Config") -> str:
@@ -107,6 +123,8 @@ def trigger(state: State, event: Event, why: str) -> str:
         return "manual"
     if event.name == "SessionEnd":
         return "end"
+    if why in (text(state.heard.asked, "why"), text(event.data, "why") if event.name == OWED else ""):
+        return WATCHER
     broke = state.heard.broke
     return str(broke["trigger"]) if broke.get("why") == why else "auto"
 

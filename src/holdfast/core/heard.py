@@ -21,7 +21,7 @@ _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed tree broke tests committed process full"
+    "guard burst habit pressed tree broke tests committed process full role last board mail asked started"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -45,6 +45,9 @@ class Heard:
     burst = 0  # the number of the last compaction that was spoken of, because there were too many
     active = 0  # milliseconds of work since the last checkpoint
     process = 0  # of the client that began the session last
+    started = ""  # by which part of holdfast the client was started, if by one
+    role = ""  # what kind of agent this is; "": the session itself
+    last = ""  # the hook that was heard of last
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
     tree = ""  # under which name breakpoints of its working tree are spooled
@@ -72,6 +75,12 @@ class Heard:
         # which every stretch has been dealt with; -1: what a rewind abandoned is still to be removed.
         self.cold: list = []
         self.habit: list = []  # of this user: [model, tokens a turn adds, seconds it takes, past sessions]
+        self.board: list = []  # the project's board, and what its file looked like: key, size, time
+        # How far the board was read, how many messages wait to be said, and how many triggers.
+        self.mail: dict = {}
+        # Somebody asked for a checkpoint: `id` of the message, `why`, `after` which time, and once it is
+        # taken which one: `done`.
+        self.asked: dict = {}
         self.guard: dict = {}  # where the window stands on the ladder, and what was told in this cycle
         self.pressed: list = []  # where in the transcript was said what was said above L2: [from, to)
 
@@ -93,6 +102,9 @@ def hear(heard: Heard, event: Event) -> None:
     if name not in heard.events and len(heard.events) >= _MOST_EVENTS:
         name = "unknown"
     heard.events[name] = heard.events.get(name, 0) + 1
+    if name not in (STATUSLINE, MEASURED):
+        heard.last = name
+    heard.role = event.agent_type[:64] or heard.role
     if heard.last_at:  # a longer pause is no work; the clock may be set back
         heard.active += min(max(0, event.at - heard.last_at), _PAUSE_MS)
     heard.last_at = event.at

@@ -79,6 +79,12 @@ def excerpt(words: str, most: int) -> str:
     return line[: cut if cut > 0 else most] + " …"
 
 
+def in_lines(words: str, most: int) -> str:
+    """On its own lines, each without what cannot be seen."""
+    whole = "\n".join(map(one_line, words.split("\n"))).strip("\n ")
+    return whole if len(whole) <= most else whole[: most - 1] + "…"
+
+
 def quoted(path: str) -> str:
     """As a shell would have to be given it: people copy what they read."""
     return path if _PLAIN.issuperset(path) else "'" + path.replace("'", "'\\''") + "'"

@@ -74,6 +74,10 @@ class Home:
         return self.root + "/scans"
 
     @property
+    def board(self) -> str:
+        return self.root + "/board"
+
+    @property
     def spool(self) -> str:
         return self.root + "/spool"
 

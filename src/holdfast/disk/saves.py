@@ -8,7 +8,7 @@ index: each carries its checksum, and one that somebody was killed over is passe
 import posix
 
 from holdfast.clock import new_id, rfc3339
-from holdfast.core.plain import excerpt, one_line
+from holdfast.core.plain import excerpt, in_lines
 from holdfast.disk import files, index
 from holdfast.disk.home import Home, is_safe_name
 from holdfast.errors import BadInput
@@ -64,7 +64,7 @@ def made(
     for name, most in _SAID.items():
         words = _looked_at(str(said.get(name) or ""))
         words = redact(words) if words else ""
-        save[name] = _lines(words, most) if name in _LINES else excerpt(words, most)
+        save[name] = in_lines(words, most) if name in _LINES else excerpt(words, most)
     return save
 
 
@@ -74,12 +74,6 @@ def _looked_at(words: str) -> str:
         return words
     whole = words[:_LOOKED_AT].rsplit(None, 1)  # [] where all of it is blank
     return whole[0] if whole else ""
-
-
-def _lines(words: str, most: int) -> str:
-    """On its own lines, each without what cannot be seen."""
-    whole = "\n".join(map(one_line, words.split("\n"))).strip("\n ")
-    return whole if len(whole) <= most else whole[: most - 1] + "…"
 
 
 def add(home: Home, saves: list[dict]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 READS = {
+    "board.list": "holdfast.ops.board:list_all",
     "budget.estimate": "holdfast.ops.budget:estimate",
     "budget.plan": "holdfast.ops.budget:plan",
     "budget.show": "holdfast.ops.budget:show",
@@ -49,6 +50,9 @@ READS = {
     "verify": "holdfast.ops.checkpoints:verify",
 }
 WRITES = {
+    "board.ack": "holdfast.ops.board:ack",
+    "board.post": "holdfast.ops.board:post",
+    "board.read": "holdfast.ops.board:read",
     "budget.evict": "holdfast.ops.budget:evict",
     "budget.pin": "holdfast.ops.budget:pin",
     "budget.rebalance": "holdfast.ops.budget:rebalance",
@@ -96,7 +100,15 @@ BY_HAND = {"replay": ("png", "html")}
 ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health")
 #: Writes that take something away, and writes that may be done twice to the same end.
 DESTRUCTIVE = ("memory.forget", "memory.update")
-IDEMPOTENT = ("budget.evict", "budget.pin", "budget.set", "checkpoint.pin", "memory.fix", "memory.move")
+IDEMPOTENT = (
+    "board.ack",
+    "budget.evict",
+    "budget.pin",
+    "budget.set",
+    "checkpoint.pin",
+    "memory.fix",
+    "memory.move",
+)
 
 #: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.
 _MENDING = ("config.", "doctor", "status", "uninstall")

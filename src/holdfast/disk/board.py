@@ -1,0 +1,237 @@
+"""The board of a project: board/<key>.jsonl in home, one line for each message and each mark upon one.
+
+It is truth that nothing can rebuild, so a line is on the disk before anybody is told of it. Lines are those
+of the index: each carries its checksum, a damaged one costs only itself, and one that somebody was killed
+over is passed over. What is over is left out when the file has grown, under a lock that waits for all.
+
+All working trees of a repository share one. `.coordination/blackboard.json` is its rendering in the
+project, for people and scripts. It is never read back: a cloned repository must not speak to our agents.
+"""
+
+import posix
+
+from holdfast.clock import now, rfc3339
+from holdfast.core.jsontext import dump
+from holdfast.core.seen import checksum
+from holdfast.disk import compiled, files, index, messages, spool, worktree
+from holdfast.disk.folder import TEMPORARY, Folder
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput
+
+_LARGEST = 1 << 26
+#: Bytes from which on it is looked whether most of it is over; and of what is not, before no more is taken.
+_TIDY, _MOST = 1 << 18, 1 << 20
+#: Bytes before a place by which it is known again.
+_TAIL = 64
+_FOLDER, _SHOWN, _IGNORE = ".coordination", "blackboard.json", ".gitignore"
+#: By this our rendering is known: what somebody else keeps there is not overwritten.
+_OURS = b'{"version":"1.0","holdfast":"rendering, never read back",'
+_MOST_SHOWN = 200
+
+
+class Place:
+    """Of a board: the name of its file, and the project that it is of."""
+
+    __slots__ = ("key", "root")
+
+    def __init__(self, key: str, root: str) -> None:
+        self.key = key
+        self.root = root
+
+
+def place(folder: str) -> Place:
+    """The board for whoever works in this folder."""
+    tree = worktree.find(folder)
+    if tree is None:
+        real = worktree.real(folder)
+        return Place(spool.key(real), real)
+    main, _, name = tree.common.rpartition("/")
+    return Place(spool.key(tree.common), main if name == ".git" and main else tree.root)
+
+
+class Board:
+    """What was read of one: messages in the order in which they were posted, and the marks upon each, also
+    upon those that are not among them. `end` is the place up to which was read."""
+
+    __slots__ = ("damaged", "end", "marks", "messages", "root", "starts", "torn")
+
+    def __init__(self, data: bytes = b"", start: int = 0, before: bytes = b"") -> None:
+        self.messages: dict[str, dict] = {}
+        self.marks: dict[str, list[dict]] = {}
+        self.starts: dict[str, list[int]] = {}  # of each message: the place before it
+        self.damaged: list[bytes] = []
+        self.torn = 0
+        self.root = ""
+        offset = start
+        *whole, _ = data.split(b"\n")
+        for raw in whole:
+            self._take(raw, [offset, checksum(before)])
+            offset += len(raw) + 1
+            before = (before + raw + b"\n")[-_TAIL:]
+        self.end = [offset, checksum(before)]
+
+    def _take(self, raw: bytes, here: list[int]) -> None:
+        said = index.checked(raw)
+        if said is None:
+            torn = index.is_torn(raw)
+            self.torn += torn
+            self.damaged += [] if torn else [raw]
+        elif messages.is_message(said):
+            self.messages.setdefault(said["id"], said)
+            self.starts.setdefault(said["id"], here)
+        elif messages.is_mark(said):
+            self.marks.setdefault(said["of"], []).append(said)
+        elif type(said.get("board")) is str:
+            self.root = self.root or said["board"]
+        else:
+            self.damaged.append(raw)
+
+    def of(self, uid: str) -> list[dict]:
+        return self.marks.get(uid, [])
+
+    def open(self, at: int) -> list[dict]:
+        return [one for uid, one in self.messages.items() if not messages.is_over(one, self.of(uid), at)]
+
+    def waiting(self, reader: messages.Reader, at: int) -> list[dict]:
+        """What is still to be delivered to this reader, oldest first."""
+        return [
+            one for uid, one in self.messages.items() if messages.waits_for(one, self.of(uid), reader, at)
+        ]
+
+
+def load(home: Home, key: str) -> Board:
+    """All of it; an empty one where there is none."""
+    return since(home, key, [])
+
+
+def since(home: Home, key: str, known: list[int]) -> Board:
+    """What was written beyond a place that is known; all of it where that is not the same file any more."""
+    try:
+        fd = files.open_regular(path(home, key))
+    except (FileNotFoundError, NotADirectoryError):
+        return Board()
+    try:
+        size = posix.fstat(fd).st_size
+        if size > _LARGEST:
+            raise BadInput(f"{path(home, key)} has {size} bytes, more than a board ever has; move it away")
+        start, before = 0, b""
+        if known and 0 < known[0] <= size:
+            tail = posix.pread(fd, min(_TAIL, known[0]), max(0, known[0] - _TAIL))
+            if checksum(tail) == known[1]:
+                start, before = known[0], tail
+        return Board(_read(fd, start, size), start, before)
+    finally:
+        posix.close(fd)
+
+
+def _read(fd: int, start: int, end: int) -> bytes:
+    parts = []
+    while start < end and (piece := posix.pread(fd, min(end - start, 1 << 20), start)):
+        parts.append(piece)
+        start += len(piece)
+    return b"".join(parts)
+
+
+def post(home: Home, where: Place, message: dict) -> None:
+    """Durable when it returns."""
+    files.make_dir(home.board)
+    data = index.line(message)
+    own = path(home, where.key)
+    try:
+        size = posix.stat(own).st_size
+    except FileNotFoundError:
+        size, data = 0, b"%s\n%s" % (index.line({"board": where.root}), data)
+    if size > _TIDY:
+        _tidy(home, where.key)
+    _append(own, data)
+
+
+def mark(home: Home, key: str, marks: list[dict]) -> None:
+    """Say what became of messages; durable when it returns."""
+    _append(path(home, key), b"\n".join(map(index.line, marks)))
+
+
+def _append(own: str, data: bytes) -> None:
+    """What is no file, or cannot be opened, is in the way and set aside."""
+    try:
+        files.append_durably(own, data)
+    except OSError:
+        if not files.clear_the_way(own):
+            raise
+        files.append_durably(own, data)
+
+
+def _tidy(home: Home, key: str) -> None:
+    """Leave out what is over where that is most of it. Those who write wait; who only reads has either."""
+    at = now()
+    found = load(home, key)
+    kept = _kept(found, at)
+    if len(kept) > _MOST:
+        raise BadInput(
+            f"the board of {found.root} is full: {len(found.open(at))} messages wait for somebody; "
+            "`holdfast board list` shows them, `holdfast board ack ID` ends one"
+        )
+    if 2 * len(kept) > found.end[0]:
+        return
+    fd = files.open_shared(path(home, key), alone=True)
+    try:
+        found = Board(_read(fd, 0, posix.fstat(fd).st_size))
+        if found.damaged:  # evidence
+            aside = files.aside(path(home, key))
+            files.replace(aside, b"\n".join(found.damaged) + b"\n", durable=True)
+        files.renew(path(home, key), _kept(found, at))
+    finally:
+        posix.close(fd)
+
+
+def _kept(found: Board, at: int) -> bytes:
+    """What is not over, and all that was said of it."""
+    lines = [{"board": found.root}, *found.open(at)]
+    lines += [mark for message in lines[1:] for mark in found.of(message["id"])]
+    return b"".join(index.line(one) + b"\n" for one in lines)
+
+
+def keys(home: Home) -> list[str]:
+    """Of every board there is."""
+    try:
+        names = posix.listdir(home.board)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
+
+
+def show(home: Home, where: Place) -> str:
+    """Write the rendering, in the project that the board is of, where no link leads elsewhere. Its path.
+    Whoever finds another at it leaves: that one looks, when it is done, whether there is more to show."""
+    own, shown = path(home, where.key), [0]
+    for _ in range(3):
+        if shown == compiled.signature(own):
+            break
+        lock = files.Lock(f"{home.board}/{where.key}.lock")
+        if not lock.attempt():
+            break
+        with lock:
+            shown = compiled.signature(own)
+            _write(where.root, _rendered(load(home, where.key)))
+    return f"{where.root}/{_FOLDER}/{_SHOWN}"
+
+
+def _rendered(found: Board) -> bytes:
+    newest = list(found.messages.items())[-_MOST_SHOWN:]
+    said = [dump(messages.shown(one, found.of(uid))).encode() for uid, one in newest]
+    return b'%s"messages":[%s],"last_updated":"%s"}\n' % (_OURS, b",".join(said), rfc3339(now()).encode())
+
+
+def _write(root: str, data: bytes) -> None:
+    with Folder.make(root, (_FOLDER, 0o755)) as folder:
+        if not folder.has(_IGNORE):
+            folder.create(_IGNORE, b"*\n", mode=0o644)
+        if folder.has(_SHOWN) and folder.begin(_SHOWN, len(_OURS)) != _OURS:
+            raise BadInput(f"{root}/{_FOLDER}/{_SHOWN} was not written by holdfast; move it away")
+        folder.remove(_SHOWN + TEMPORARY)
+        folder.create(_SHOWN + TEMPORARY, data)
+        folder.rename(_SHOWN + TEMPORARY, _SHOWN)
+
+
+def path(home: Home, key: str) -> str:
+    return f"{home.board}/{key}.jsonl"
