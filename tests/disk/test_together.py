@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from agents import Plan, Trial, body, careless, carelessly_listed, draft, wrong, wrong_shown
+from holdfast import clock
 from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
 from holdfast.core import checkpoint
@@ -207,9 +209,12 @@ def test_a_large_folder_is_listed_more_seldom_and_more_of_it_looked_at(
 ) -> None:
     looked: list[tuple[int, int]] = []
     real = retention.prune_folder
-    monkeypatch.setattr(
-        retention, "prune_folder", lambda *args: (looked.append((args[3], args[5])), real(*args))[1]
-    )
+
+    def pruned(*args, **named) -> list[str]:
+        looked.append((args[3], args[5]))
+        return real(*args, **named)
+
+    monkeypatch.setattr(retention, "prune_folder", pruned)
     monkeypatch.setattr(checkpoints, "_PRUNED_EVERY", 2)
     for large, expected in ((False, [(64, 0), (64, 1), (64, 2)]), (True, [(192, 1)])):
         size = (tmp_path / ".claude/checkpoints").stat().st_size if large else 1 << 40
@@ -218,3 +223,26 @@ def test_a_large_folder_is_listed_more_seldom_and_more_of_it_looked_at(
             take(Home(str(home)), tmp_path, NOW + turn + 9 * large)
         assert looked == expected
         looked.clear()
+
+
+@pytest.mark.parametrize(
+    ("days", "left"),
+    [
+        ([0, 1, 4000, 4000], [0, 1, 4000, 4000]),  # a clock that has leapt
+        ([0, 1, 20, 20], [20, 20]),
+        ([0, 1, 60, 61], [60, 61]),  # somebody was away, and is back since yesterday
+        ([0, 1, 2, 8], [2, 8]),
+    ],
+)
+def test_a_clock_is_believed_a_day_after_it_leapt(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, days: list[int], left: list[int]
+) -> None:
+    monkeypatch.setattr(checkpoints, "_tidied", partial(tidied_each_time, checkpoints._tidied))
+    for number, day in enumerate(days):
+        take(Home(str(home)), tmp_path, NOW + day * 24 * HOUR + number * 1000)
+    found = index.load_all(Home(str(home))).entries.values()
+    assert [(clock.at(entry["created"]) - NOW) // (24 * HOUR) for entry in found] == left
+
+
+def tidied_each_time(real, home, folder, _iteration, at, days) -> None:
+    real(home, folder, 1, at, days)

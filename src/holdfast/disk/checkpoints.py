@@ -112,7 +112,7 @@ def _tidied(home: Home, folder: Folder, iteration: int, at: int, days: int) -> N
     from holdfast.disk import retention
 
     try:
-        retention.prune_folder(home, folder, at, _LOOKED_AT * times, days, turn)
+        retention.prune_folder(home, folder, at, _LOOKED_AT * times, days, turn, is_asked=False)
     except (OSError, BadInput) as problem:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 

@@ -13,16 +13,20 @@ from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
 
 _DAY_MS = 24 * 3600 * 1000
+_MONTH = 30
 _UNFINISHED_MS = 3600 * 1000
 
 
-def prune_folder(home: Home, folder: Folder, now: int, most: int, days: int, turn: int = 0) -> list[str]:
+def prune_folder(
+    home: Home, folder: Folder, now: int, most: int, days: int, turn: int = 0, is_asked: bool = True
+) -> list[str]:
     """Remove what is older than so many days and may go; the names. At most so many are looked at, others
-    the next `turn`: a cloned repository may bring thousands that are not ours."""
+    the next `turn`: a cloned repository may bring thousands that are not ours. Where nobody has asked for
+    it, a clock that may just have leapt is not believed."""
     names, before = folder.names(), now - days * _DAY_MS
     tidy(folder, names, now)
     old = checkpoints.stems_of(names, checkpoints.stem_at(before))
-    if not old or marks.damaged(home):
+    if not old or marks.damaged(home) or not (is_asked or _is_settled(names, now, days)):
         return []
     pinned, key, saved = marks.pinned(home), checkpoints.seal_key(home), saves.joined(home)
     first = turn * most % len(old)
@@ -43,6 +47,14 @@ def prune_folder(home: Home, folder: Folder, now: int, most: int, days: int, tur
     if going:
         index.drop(home, list(going), lambda: _remove(folder, list(going.values())))
     return list(going.values())
+
+
+def _is_settled(names: list[str], now: int, days: int) -> bool:
+    """Whether something was saved here the day before, or in the weeks before that, by this clock. One that
+    leaps ahead by years makes all of it old; the next day it is believed, or has been set right."""
+    since = checkpoints.stem_at(now - max(days, _MONTH) * _DAY_MS)
+    recent = checkpoints.stems_of(names, checkpoints.stem_at(now - _DAY_MS // (2 if days == 1 else 1)))
+    return bool(recent) and recent[-1] >= since
 
 
 def _remove(folder: Folder, stems: list[str]) -> None:
