@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SIZE, _DPI = (13, 7.6), 110
 _USED, _SAVED, _TOLD, _CUT, _BAND, _RUNG = "#1f5f8b", "#2e8b57", "#d9822b", "#b03a48", "#9ec5e0", "#8a8a8a"
+_TICKS = (0, 5, 10, 20, 50, 100, 200, 500, 1000)
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>
@@ -79,7 +80,9 @@ def _usage(axes: Any, session: Replayed) -> None:
         axes.fill_between(turns, used, color=_USED, alpha=0.08, linewidth=0)
     full = session.capacity / 1000
     turns = [m.turn for m in moments]
-    axes.step(turns, [m.capacity / 1000 for m in moments], color=_CUT, linewidth=1.2, where="post")
+    known = [m for m in moments if m.turn] or moments  # before the first answer nobody knows the model
+    room = [m.capacity / 1000 for m in known]
+    axes.step([m.turn for m in known], room, color=_CUT, linewidth=1.2, where="post")
     _label(axes, turns[-1], full, "the client compacts", _CUT, above=4)
     for name, percent in session.rungs.items():
         axes.axhline(full * percent / 100, color=_RUNG, linewidth=0.6, linestyle=(0, (4, 4)))
@@ -138,7 +141,9 @@ def _forecast(axes: Any, moments: list[Moment]) -> None:
                 label=names[2],
             )
     axes.set_yscale("symlog", linthresh=10)
-    axes.set_ylim(bottom=0)
+    furthest = axes.get_ylim()[1]
+    axes.set_yticks(_TICKS, map(str, _TICKS))
+    axes.set_ylim(0, furthest)
     axes.set_ylabel("turns until compaction")
     axes.set_xlabel("turn")
     if axes.get_legend_handles_labels()[0]:
@@ -159,7 +164,7 @@ def _about(session: Replayed) -> str:
     saved = sum(session.checkpoints.values())
     return (
         f"{os.path.basename(session.transcript)}: {session.model}, {session.turns} turns, "
-        f"{session.compactions} compactions, {saved} checkpoints"
+        f"{session.compactions} compaction{'s' * (session.compactions != 1)}, {saved} checkpoints"
     )
 
 
