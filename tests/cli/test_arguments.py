@@ -28,6 +28,9 @@ def draw(
 ) -> None: ...
 
 
+def look(app: object, path: str = "", *, deep: bool = False, all_of_it: bool = False) -> None: ...
+
+
 def gather(
     app: object, names: list[str], *, tags: tuple[str, ...] = (), sizes: list[int] | None = None
 ) -> None: ...
@@ -55,6 +58,9 @@ def gather(
         (draw, "--scale 2 --colour light --shade dark", {"scale": 2.0, "colour": "light", "shade": "dark"}),
         (draw, "--scale 2 --no-grid --dry-run", {"scale": 2.0, "grid": False, "dry_run": True}),
         (draw, "--scale 2 --grid --no-dry-run", {"scale": 2.0, "grid": True, "dry_run": False}),
+        (look, "", {}),
+        (look, "--deep --json --deep", {"deep": True, "json": True}),
+        (look, "--no-deep --all-of-it", {"deep": False, "all_of_it": True}),
         (gather, "a b c", {"names": ["a", "b", "c"]}),
         (gather, "--names a --names b", {"names": ["a", "b"]}),
         (gather, "a --tags x b --tags y", {"names": ["a", "b"], "tags": ("x", "y")}),

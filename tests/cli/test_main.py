@@ -289,6 +289,8 @@ def test_a_scan_with_nothing_new_loads_no_library_that_it_can_do_without(transcr
     run(*words)
     dear = {"inspect", "dataclasses", "typing", "pathlib", "msgspec", "shutil", "rich", "ruamel"}
     assert dear.isdisjoint(loaded(words) | loaded([*words, "--json"]))
+    plain = {"CLAUDE_CONFIG_DIR": str(transcript.parent), "HOLDFAST_HOME": str(transcript.parent / "home")}
+    assert "argparse" not in loaded(["sessions", "--scan"], **plain) | loaded(["status", "--json"], **plain)
 
 
 @pytest.mark.parametrize(
