@@ -22,9 +22,9 @@ from door import Service, serving
 from repository import Repository, saved
 
 
-def start(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def start(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     """One that is expected to end by itself."""
-    environ = {"HOLDFAST_HOME": str(home), "HOME": str(home.parent), "PATH": os.environ["PATH"]}
+    environ = {"HOLDFAST_HOME": str(home), "HOME": str(home.parent), "PATH": os.environ["PATH"], **more}
     argv = [sys.executable, "-m", "holdfast", "serve", *words]
     return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60, check=False)
 

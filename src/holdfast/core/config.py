@@ -72,6 +72,12 @@ KEYS = (
     ("cold.after_turns", 20, (1, 250), "turns without being named after which it is cold"),
     ("service.port", 8100, (0, 65535), "port the service listens on; 0: one that is free"),
     ("service.timeout_seconds", 30, (1, 3600), "seconds after which an operation of it is given up"),
+    (
+        "service.otlp",
+        False,
+        (),
+        "send its figures to OTEL_EXPORTER_OTLP_ENDPOINT, by OpenTelemetry's protocol",
+    ),
     ("service.healthy_below", 50, (1, 100), "% of the window from which the service says warning"),
     ("auto_context.enabled", True, (), "whether sessions are saved at breakpoints"),
     ("auto_context.thresholds.warning", 70, (1, 100), "% of the window: the service advises to save"),

@@ -12,6 +12,7 @@ from starlette.routing import Route
 from holdfast.app import Holdfast
 from holdfast.disk import checkpoints
 from holdfast.mcp.http import Endpoint
+from holdfast.serve import otlp
 from holdfast.serve.gate import OPEN, App, Gate
 from holdfast.serve.metrics import Metrics
 from holdfast.serve.routes import application
@@ -39,8 +40,16 @@ def run(
     something is still going on, on a disk that does not answer."""
     checkpoints.seal_key(app.home)  # made once, before two operations could want to
     work = Work(app)
+    metrics = Metrics(work)
+    sender = otlp.Sender(work, metrics.registry) if otlp.wanted(app) else None
+
+    async def look() -> None:
+        await work.settle()
+        if sender:
+            await sender.look()
+
     config = uvicorn.Config(
-        guarded(work, token, hosts, "https" if cert else "http"),
+        guarded(work, token, hosts, "https" if cert else "http", metrics),
         http=Wire,
         ws="none",
         lifespan="off",
@@ -50,7 +59,7 @@ def run(
         proxy_headers=False,
         server_header=False,
         headers=[("cache-control", "no-store"), ("x-content-type-options", "nosniff")],
-        callback_notify=work.settle,
+        callback_notify=look,
         timeout_notify=_SETTLES_S,
         timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=_STOPS_S,
@@ -64,15 +73,19 @@ def run(
     ):  # also while it starts, and when uvicorn has it end by them
         signal.signal(number, server.handle_exit)
     server.run([listener])
+    if sender:
+        sender.close()
     return work.close(_STOPS_S)
 
 
-def guarded(work: Work, token: str, hosts: Sequence[str], scheme: str) -> App:
+def guarded(
+    work: Work, token: str, hosts: Sequence[str], scheme: str, metrics: Metrics | None = None
+) -> App:
     app = application(work)
     app.add_api_route(OPEN.decode(), _live, operation_id="live", summary="Whether the service is there.")
     app.router.routes.append(Route("/mcp", Endpoint(work.in_lane)))
     Stream(work).add(app)
-    metrics = Metrics(work)
+    metrics = metrics or Metrics(work)
     metrics.add(app)
     return metrics.counting(Gate(app, token, hosts, scheme), app.openapi()["paths"])
 
