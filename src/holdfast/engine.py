@@ -49,7 +49,7 @@ _SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
 _ADDS = ("UserPromptSubmit", "PostToolBatch")
 _CALLED = ("PostToolUse", "PostToolUseFailure")
 #: In the environment of a client that a part of holdfast has started: which.
-STARTED = "HOLDFAST_STARTED_BY"
+STARTED = "CONTEXTS_STARTED_BY"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

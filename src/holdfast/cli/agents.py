@@ -12,6 +12,7 @@ from holdfast.ops.words import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.agents.watcher import Watch
     from holdfast.ops.board import Messages
 
 
@@ -29,3 +30,10 @@ def _(value: Messages) -> RenderableType:
             row.id, ago(row.at), row.type, row.sender, row.to, excerpt(where, 60), excerpt(said, 160)
         )
     return table
+
+
+@render.register
+def _(value: Watch) -> RenderableType:
+    from holdfast.agents.table import table
+
+    return table(value)

@@ -47,6 +47,7 @@ _SOURCES = {
 
 #: Where the rest is told how to be shown: module of a value -> module that knows.
 _ELSEWHERE = {
+    "holdfast.agents.watcher": "holdfast.cli.agents",
     "holdfast.ops.board": "holdfast.cli.agents",
     "holdfast.ops.breakpoints": "holdfast.cli.saved",
     "holdfast.ops.health": "holdfast.cli.guarded",

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: (key, default, what it takes, what it is for). A number takes (least, most), a word is one of those; and
-#: where the default is true or false, that is what it takes; where it is an empty text, a path. Literals
-#: only: it is loaded as one constant.
+#: where the default is true or false, that is what it takes; where it is an empty text, a path, or, with
+#: ("text",), a word. Literals only: it is loaded as one constant.
 KEYS = (
     ("window", 0, (1000, 99999999), "tokens the window holds, if you know better than the client"),
     ("ladder.checkpoint", 60, (1, 100), "% full at which a checkpoint is taken"),
@@ -70,6 +70,19 @@ KEYS = (
     ("cold.from_percent", 70, (1, 100), "% full from which finished work is summarised"),
     ("cold.every_turns", 10, (1, 1000), "turns between two looks for it"),
     ("cold.after_turns", 20, (1, 250), "turns without being named after which it is cold"),
+    ("watcher.stall_minutes", 10, (1, 1440), "minutes of silence in a turn after which it has stalled"),
+    ("watcher.loop_calls", 6, (2, 24), "times the same command in a row, or the same failure: a loop"),
+    ("watcher.stagger_seconds", 5, (0, 60), "seconds between two checkpoints that it asks for at once"),
+    (
+        "watcher.model",
+        "",
+        ("text",),
+        "model that gives a second opinion on odd sessions; empty: rules only",
+    ),
+    ("watcher.escalation_model", "", ("text",), "larger model that is asked where the first one wants it"),
+    ("watcher.base_url", "", ("text",), "where the Messages API is asked, if not at Anthropic's"),
+    ("watcher.tokens_per_day", 200000, (0, 99999999), "tokens these models may cost in a day"),
+    ("watcher.timeout_seconds", 20, (1, 300), "seconds for which one of them is waited for"),
     ("service.port", 8100, (0, 65535), "port the service listens on; 0: one that is free"),
     ("service.timeout_seconds", 30, (1, 3600), "seconds after which an operation of it is given up"),
     (
@@ -95,6 +108,7 @@ _RISING = (
 PREFIX, HOME = "HOLDFAST_", "HOLDFAST_HOME"  # where the file is cannot stand in the file
 _ON, _OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _LONGEST, _PATH = 32, 1024
+_TEXT = ("text",)
 
 
 class Config:
@@ -130,6 +144,8 @@ def parse(key: str, text: str) -> "Any":
     elif type(default) is int:
         if text.isascii() and text.isdecimal() and len(text) < 10 and takes[0] <= int(text) <= takes[1]:
             value = int(text)
+    elif takes == _TEXT:
+        value = text if len(text) <= _PATH and text.isprintable() and " " not in text else None
     elif not takes:
         is_path = text.startswith(("/", "~/")) and text.isprintable() and len(text) <= _PATH
         value = text if is_path or not text else None
@@ -163,6 +179,8 @@ def expected(key: str) -> str:
         return "true or false"
     if type(default) is int:
         return f"a whole number from {takes[0]} to {takes[1]}"
+    if takes == _TEXT:
+        return "a word without spaces"
     return " or ".join(takes) or "a path that begins with / or ~/"
 
 

@@ -91,6 +91,7 @@ LOCAL = {
     "serve": "holdfast.serve.service:serve",
     "summaries.clear": "holdfast.ops.summaries:clear",
     "test-result": "holdfast.ops.breakpoints:junit",
+    "watch": "holdfast.agents.watcher:watch",
     "uninstall": "holdfast.install.operations:uninstall",
 }
 #: Parameters that name a file to write: for the command line only.
