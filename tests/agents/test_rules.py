@@ -32,6 +32,7 @@ CALM = replace(BLANK, session="s1", fill=20.0, last="PostToolUse", last_at=NOW, 
             *("checkpoint_overdue", "trigger_checkpoint", "minutes_30_of_work"),
         ),
         ({"active_ms": 26 * MINUTE, "last_at": NOW - 9 * MINUTE, "last": "Stop"}, "ok", "none", ""),
+        ({"owed": "compaction", "owed_at": NOW - 5000}, "ok", "none", ""),  # it is just being taken
         ({"owed": "compaction"}, "checkpoint_owed", "trigger_checkpoint", "checkpoint_owed"),
         ({"last_at": NOW - 10 * MINUTE}, "stalled", "tell_person", "stalled"),
         ({"last_at": NOW - 10 * MINUTE, "last": "Stop"}, "ok", "none", ""),

@@ -55,6 +55,7 @@ class Facts:
     process: int
     started: str
     owed: str
+    owed_at: int
     since: int
     saved_at: int
     saved: str
@@ -100,6 +101,7 @@ def facts_of(app: Holdfast, state: State, parent: Facts | None = None) -> Facts:
         process=parent.process if parent else heard.process,
         started=heard.started or (parent.started if parent else ""),
         owed=str(heard.owed.get("why", "")),
+        owed_at=int(heard.owed.get("at", 0)),
         since=_cycle_began(state),
         saved_at=int(heard.saved.get("at", 0)),
         saved=str(heard.saved.get("id", "")),

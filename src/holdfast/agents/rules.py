@@ -21,6 +21,7 @@ NOTHING, TRIGGER, SAVE, TELL, ESCALATE = (
     "escalate",
 )
 _PAUSE_MS = 300_000
+_PAYING_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def _saving(facts: Facts, now: int, config: Config) -> list[Finding]:
     if facts.unsaved and active >= minutes * 60_000:
         what = f"{active // 60_000} minutes of work since the last checkpoint"
         return [Finding(OVERDUE, TRIGGER, f"minutes_{minutes}_of_work", what, facts.saved_at)]
-    if facts.owed:
+    # Every checkpoint is owed for a moment before it is taken.
+    if facts.owed and not 0 <= now - facts.owed_at < _PAYING_MS:
         return [
             Finding(OWED, TRIGGER, "checkpoint_owed", "a checkpoint could not be saved", facts.saved_at)
         ]

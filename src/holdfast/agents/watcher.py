@@ -332,6 +332,7 @@ def made_up(app: Holdfast) -> Watch:
             process=0,
             started="",
             owed="",
+            owed_at=0,
             since=0,
             saved_at=moment - 600_000,
             saved="",
