@@ -25,6 +25,10 @@ from typing import NamedTuple
 
 from harness import REPO, progress
 
+sys.path.insert(0, str(REPO / "src"))
+
+from holdfast.serve import login
+
 SAVE = b'{"environment":"stolen","used_tokens":1}'
 JSON = ("Content-Type", "application/json")
 Headers = list[tuple[str, str]]
@@ -64,7 +68,8 @@ class Answer(NamedTuple):
 
     @property
     def is_in(self) -> bool:
-        return 200 <= self.status < 300
+        """Answered, sent on, or talked to over a web socket."""
+        return 200 <= self.status < 400 or self.status == 101
 
 
 @contextlib.contextmanager
@@ -203,9 +208,67 @@ def attacks(service: Service) -> dict[str, bytes]:
         "a name with a blank": request("GET", use, [("Host ", host[1]), bearer]),
         "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64),
     }
+    found |= attacks_on_pages(service)
     for method in ("TRACE", "CONNECT", "PUT", "DELETE", "PATCH", "HEAD", "PROPFIND"):
         found[f"the method {method}"] = request(method, use, known)
     return found
+
+
+def attacks_on_pages(service: Service) -> dict[str, bytes]:
+    """The same for the dashboard: its cookie instead of the token, and nothing but its pages for it."""
+    known, host, port = login.Login(service.token), service.host, service.port
+    page, save = known.path + "/", "/context/auto-save"
+    cookie = ("Cookie", cookie_of(known))
+    old = f"holdfast=1000000000.{known._sealed('cookie 1000000000')}"
+    other = ("Cookie", cookie_of(login.Login("x" * 43)))
+    evil, near = ("Origin", "https://evil.example"), ("Origin", f"http://127.0.0.1:{port ^ 1}")
+    ours = ("Origin", f"http://127.0.0.1:{port}")
+    use = "/context/usage?used_tokens=1"
+    return {
+        "a page without a login": request("GET", page, [host]),
+        "a page with the token": request("GET", page, [host, service.bearer]),
+        "a page with an old cookie": request("GET", page, [host, ("Cookie", old)]),
+        "a page with a cookie made up": request("GET", page, [host, ("Cookie", "holdfast=9999999999.00")]),
+        "a page with another's cookie": request("GET", page, [host, other]),
+        "a page, two cookie headers": request("GET", page, [host, cookie, cookie]),
+        "a page and a Host rebound": request("GET", page, [("Host", f"evil.example:{port}"), cookie]),
+        "a page in another's page": request("GET", page, [host, cookie, ("Sec-Fetch-Site", "cross-site")]),
+        "a page in a neighbour's page": request(
+            "GET", page, [host, cookie, ("Sec-Fetch-Site", "same-site")]
+        ),
+        "a page for another origin": request("GET", page, [host, cookie, evil]),
+        "a page, posted to": post(page, [host, cookie, JSON]),
+        "an asset without a login": request("GET", f"{page}_nicegui/static/nicegui.js", [host]),
+        "an operation with the cookie": request("GET", use, [host, cookie]),
+        "a save with the cookie": post(save, [host, cookie, JSON, ours]),
+        "a link without the token": post(login.LINK, [host, cookie, JSON], b""),
+        "a link that was made up": request("GET", f"{login.ENTER}?once={'x' * 43}", [host]),
+        "a link without a code": request("GET", login.ENTER, [host]),
+        "polling without a login": post(
+            f"{page}_nicegui_ws/socket.io/?EIO=4&transport=polling", [host, ours]
+        ),
+        "a socket without a login": socket_to(page, [host, ours]),
+        "a socket with the token": socket_to(page, [host, ours, service.bearer]),
+        "a socket of another origin": socket_to(page, [host, cookie, evil]),
+        "a socket of a neighbour": socket_to(page, [host, cookie, near]),
+        "a socket of nobody": socket_to(page, [host, cookie]),
+        "a socket and a Host rebound": socket_to(page, [("Host", f"evil.example:{port}"), cookie, ours]),
+        "a socket to no page": socket_to("/dashboard/x/", [host, cookie, ours]),
+    }
+
+
+def cookie_of(known: login.Login) -> str:
+    said = known.enter(known.link().partition("=")[2])
+    assert said
+    return said.partition(";")[0]
+
+
+def socket_to(page: str, headers: Headers) -> bytes:
+    """As a browser opens one."""
+    keys = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")]
+    key = ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+    target = f"{page}_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    return request("GET", target, [*headers, *keys, key])
 
 
 def ask(port: int, data: bytes, timeout: float = 30) -> Answer:
@@ -240,7 +303,10 @@ class Mixer:
 
     def one(self) -> bytes:
         pick, port, token = self.random.choice, self.service.port, self.service.token
-        path = pick([*self.routes, *self.routes, "/", "/nope", "/live/x", "/openapi.json", "/.env"])
+        pages = login.Login(token).path
+        others = ["/", "/nope", "/live/x", "/openapi.json", "/.env", "/dashboard", "/dashboard/x/"]
+        others += [f"{pages}/", f"{pages}/health", f"{pages}/_nicegui_ws/socket.io/", login.ENTER]
+        path = pick([*self.routes, *self.routes, *others])
         method = pick([*self.routes.get(path, ["get"]), "get", "post", "put", "head", "options", "delete"])
         told = pick(
             ["", "Bearer", "Bearer ", f"Bearer {token[:-1]}", f"bearer {token[::-1]}", token, "Basic x"]

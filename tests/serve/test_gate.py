@@ -10,7 +10,20 @@ from pathlib import Path
 import pytest
 
 from asking import get, post
-from door import Answer, Service, ask, attacks, random_requests, request, routes_of, serving_bare
+from door import (
+    Answer,
+    Service,
+    ask,
+    attacks,
+    attacks_on_pages,
+    cookie_of,
+    random_requests,
+    request,
+    routes_of,
+    serving_bare,
+    socket_to,
+)
+from holdfast.serve import login
 
 #: What each is answered with, where it is not just refused.
 STATUS = {
@@ -46,6 +59,35 @@ STATUS = {
     "the method HEAD": 405,
     "another server's URL": 400,
     "a web socket": 400,
+    "a page without a login": 401,
+    "a page with the token": 401,
+    "a page with an old cookie": 401,
+    "a page with a cookie made up": 401,
+    "a page with another's cookie": 401,
+    "a page, two cookie headers": 400,
+    "a page and a Host rebound": 421,
+    "a page in another's page": 403,
+    "a page in a neighbour's page": 403,
+    "a page for another origin": 403,
+    "a page, posted to": 401,
+    "an asset without a login": 401,
+    "an operation with the cookie": 401,
+    "a save with the cookie": 401,
+    "a link without the token": 401,
+    "a link that was made up": 403,
+    "a link without a code": 403,
+    "polling without a login": 401,
+    "a socket without a login": 403,
+    "a socket of another origin": 403,
+    "a socket of nobody": 403,
+    "a socket to no page": 403,
+}
+#: To a person: a page says so, or the socket of one.
+SAID = {
+    "an asset without a login",
+    "a link that was made up",
+    "a link without a code",
+    *(name for name in attacks_on_pages(Service(None, 1, "t" * 43, Path())) if "socket" in name),  # type: ignore[arg-type]
 }
 #: Without these there would be nothing to guard against.
 HOLES = {
@@ -78,7 +120,7 @@ def test_an_attack_does_not_get_in(service: Service, name: str) -> None:
     assert service.token.encode() not in answer.head + answer.body
     assert not re.search(rb"(?i)access-control|set-cookie|\r\nserver:", answer.head)
     if answer.status and name != "the method HEAD":
-        assert answer.body.startswith(b'{"error"')
+        assert answer.body.startswith(b'{"error"') or "page" in name or name in SAID
 
 
 def test_the_attacks_are_attacks(bare: Service) -> None:
@@ -150,3 +192,55 @@ def test_a_path_that_leads_elsewhere_finds_nothing(service: Service) -> None:
         assert status in (400, 404), (name, said)
         assert service.token not in str(said)
     assert post(service, "/context/auto-save", {"environment": "../token", "used_tokens": 1})[0] == 400
+
+
+def test_a_link_opens_the_pages_once_and_its_cookie_nothing_else(service: Service) -> None:
+    status, said = post(service, login.LINK, {})
+    assert status == 200
+    target = said["path"]
+    first = ask(service.port, request("GET", target, [service.host, ("Sec-Fetch-Site", "none")]))
+    assert first.status == 303
+    set_to = re.search(
+        rb"(?i)set-cookie: (\S+); Path=(\S+); Max-Age=(\d+); HttpOnly; SameSite=Strict\r", first.head
+    )
+    assert set_to
+    page = set_to[2].decode()
+    assert re.fullmatch(r"/dashboard/[0-9a-f]{16}", page)
+    assert service.token not in page
+    again = ask(service.port, request("GET", target, [service.host]))
+    assert again.status == 403
+    assert b"set-cookie" not in again.head.lower()
+    cookie = ("Cookie", set_to[1].decode())
+    assert ask(service.port, request("GET", f"{page}/", [service.host, cookie])).status == 200
+    assert ask(service.port, request("GET", "/status", [service.host, cookie])).status == 401
+
+
+def test_a_link_is_over_after_five_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = login.Login("t" * 43)
+    code, late = known.link().partition("=")[2], login.now() + login.LINK_S * 1000 + 1
+    monkeypatch.setattr(login, "now", lambda: late)
+    assert known.enter(code) is None
+
+
+def test_only_so_many_links_are_open(service: Service) -> None:
+    known = login.Login("t" * 43)
+    links = [known.link().partition("=")[2] for _ in range(40)]
+    assert known.enter(links[0]) is None
+    assert known.enter(links[-1])
+
+
+def test_the_pages_own_socket_is_let_in(service: Service) -> None:
+    known = login.Login(service.token)
+    headers = [service.host, ("Origin", service.url), ("Cookie", cookie_of(known))]
+    answer = ask(service.port, socket_to(f"{known.path}/", headers))
+    assert answer.status == 101
+
+
+def test_no_page_may_be_framed_or_load_anything_from_elsewhere(service: Service) -> None:
+    known = login.Login(service.token)
+    answer = ask(
+        service.port, request("GET", f"{known.path}/", [service.host, ("Cookie", cookie_of(known))])
+    )
+    assert b"frame-ancestors 'none'" in answer.head
+    assert b"default-src 'self'" in answer.head
+    assert not re.search(rb"""(?i)(src|href)=["']?(https?:)?//""", answer.body)

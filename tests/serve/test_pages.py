@@ -47,8 +47,9 @@ def test_the_page_names_every_route_that_is_no_operation_and_every_limit(service
     from holdfast.ops.registry import everything
 
     operations = {"/" + one.name.replace(".", "/") for one in everything()}
-    for path in set(routes_of(service)) - operations:
-        assert f"`GET {path}`" in PAGE
+    for path, methods in routes_of(service).items():
+        for method in methods if path not in operations else ():
+            assert f"`{method.upper()} {path}`" in PAGE
     assert f"{wire.ARRIVES_S:.0f}".replace("10", "ten") in PAGE
     assert f"most {wire.MOST_CONNECTIONS} connections and {stream.MOST_CLIENTS} streams" in PAGE
     assert gate.LARGEST_BODY == 1 << 20

@@ -19,7 +19,8 @@ from holdfast.ops.context import read_all
 _ALL, _LONG = 1 << 62, 1e9
 #: Rows of a table that people are shown, and characters of a name.
 _ROWS, _LONGEST = 10, 120
-_WORDS = {
+#: What a kind is called where people read it.
+KINDS = {
     "system": "system prompt, tools, and what no line shows",
     "files": "files that were read or attached",
     "tools": "tool calls and their results",
@@ -88,7 +89,7 @@ class Explanation:
         shown = [
             f"{self.used:,} of {self.window:,} tokens ({self.percent:g} %), "
             f"cycle {self.cycle} of {self.cycles}{now}",
-            *(f"{_figures(one)}  {_WORDS[one.kind]}" for one in self.kinds),
+            *(f"{_figures(one)}  {KINDS[one.kind]}" for one in self.kinds),
         ]
         for title, sources, noun in (
             ("tools", self.tools, "call"),

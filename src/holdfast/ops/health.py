@@ -62,7 +62,7 @@ def health(app: Holdfast, *, session: str | None = None, transcript: str | None 
         under_pressure=now.rung >= ADVISORY,
         fill=reading.fill,
         velocity=now.velocity,
-        predicted_exhaustion=_exhaustion(now),
+        predicted_exhaustion=exhaustion(now),
         room=max(0, reading.capacity * app.config["orchestrator.room_percent"] // 100 - reading.used),
         specs=taken,
         specs_left=max(0, app.config["orchestrator.specs"] - taken),
@@ -70,7 +70,7 @@ def health(app: Holdfast, *, session: str | None = None, transcript: str | None 
     )
 
 
-def _exhaustion(now: Look) -> Exhaustion | None:
+def exhaustion(now: Look) -> Exhaustion | None:
     coming = now.forecast
     if coming is None:
         return None

@@ -4,7 +4,10 @@ The service listens on this machine only, but every page open in a browser runs 
 does every other user. So a request needs the token, and must not look like one that a page has made: its
 Host is ours, with the port (a name that was rebound to 127.0.0.1 is not); its Origin, if it has one, is
 ours; what it sends is JSON, which a page cannot send elsewhere without asking. Nobody who asks is told yes:
-there are no CORS headers, and no cookies.
+there are no CORS headers.
+
+The pages of the dashboard and their web socket take a cookie instead of the token (`login`), under a path
+of their own, and nothing else does. All other checks are the same for them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from hmac import compare_digest
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
+
+from holdfast.serve import login
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -27,11 +32,12 @@ MOST_HEADERS = 64
 OPEN = b"/live"
 #: Headers that decide something: two of them, and somebody may have read the other one.
 _ONCE = frozenset(
-    b"host origin sec-fetch-site authorization content-type content-length transfer-encoding".split()
+    b"host origin sec-fetch-site authorization cookie content-type content-length transfer-encoding".split()
 )
 _SITES = (b"none", b"same-origin")
 #: Parameters under which tokens are put into a URL, where logs and histories keep them.
 _TELLTALE = frozenset(("token", "access_token", "api_key", "apikey", "auth", "authorization", "bearer"))
+_LOG_IN = "this page needs a login: `holdfast dashboard` prints a link that opens it"
 _HEADER = "send it as a header: Authorization: Bearer $(cat <home>/token)"
 
 
@@ -49,17 +55,30 @@ _TOO_LONG = Refusal(
 class Gate:
     """`hosts` are the names and addresses, with the port, under which the service is reached."""
 
-    def __init__(self, app: App, token: str, hosts: Iterable[str], scheme: str = "http") -> None:
+    def __init__(
+        self,
+        app: App,
+        token: str,
+        hosts: Iterable[str],
+        scheme: str = "http",
+        known: login.Login | None = None,
+    ) -> None:
         self.app = app
+        self.known = known
+        self.pages = known.path.encode() + b"/" if known else b""
         self.token = token.encode()
         self.bearer = b"Bearer " + self.token
         self.hosts = frozenset(host.lower().encode() for host in hosts)
         self.origins = frozenset(f"{scheme}://".encode() + host for host in self.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # the service starting and stopping: nothing else gets through the wire
+        if scope["type"] not in ("http", "websocket"):  # the service starting and stopping
             return await self.app(scope, receive, send)
         refusal = self.refusal(scope)
+        if scope["type"] == "websocket":
+            if refusal:
+                return await send({"type": "websocket.close", "code": 1008, "reason": refusal.what})
+            return await self.app(scope, receive, send)
         if refusal is None and scope["method"] == "POST":
             body = await _whole(receive)
             if isinstance(body, Refusal):
@@ -67,8 +86,15 @@ class Gate:
             else:
                 receive = _given(body, receive)
         if refusal:
-            return await refuse(send, refusal)
+            return await refuse(send, refusal, is_page=self._is_page(scope))
         return await self.app(scope, receive, send)
+
+    def _is_page(self, scope: Scope) -> bool:
+        """Of the dashboard: what a person looks at, not a program."""
+        if self.known is None or scope.get("method", "GET") != "GET":
+            return False
+        path = scope["raw_path"]
+        return bool(path in (login.ROOT.encode(), login.ENTER.encode()) or path.startswith(self.pages))
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Why a request may not enter; None where it may."""
@@ -81,9 +107,11 @@ class Gate:
             size += len(name) + len(value)
         if size > LARGEST_HEAD or len(scope["headers"]) > MOST_HEADERS:
             return _TOO_LONG
+        stranger = self._stranger(headers)
+        if stranger or scope["type"] == "websocket":
+            return stranger or self._unasked(scope, headers)
         return (
-            self._stranger(headers)
-            or self._misspoken(scope, headers)
+            self._misspoken(scope, headers)
             or self._unknown(scope, headers)
             or (self._unfit(headers) if scope["method"] == "POST" else None)
         )
@@ -99,6 +127,14 @@ class Gate:
         if headers.get(b"sec-fetch-site", b"none").lower() not in _SITES:
             return Refusal(403, "pages of other sites may not ask")
         return None
+
+    def _unasked(self, scope: Scope, headers: dict[bytes, bytes]) -> Refusal | None:
+        """A web socket is a page's own, opened by it: a browser always says by which."""
+        if b"origin" not in headers:
+            return Refusal(403, "a web socket needs an Origin")
+        if not self._is_page(scope):
+            return Refusal(403, "there is no web socket here")
+        return self._unknown(scope, headers)
 
     def _misspoken(self, scope: Scope, headers: dict[bytes, bytes]) -> Refusal | None:
         if scope["method"] not in ("GET", "POST"):
@@ -122,6 +158,8 @@ class Gate:
         return any(name.lower() in _TELLTALE for name, _ in pairs)
 
     def _unknown(self, scope: Scope, headers: dict[bytes, bytes]) -> Refusal | None:
+        if self._is_page(scope):
+            return self._unseen(scope, headers)
         if scope["raw_path"] == OPEN and scope["method"] == "GET":
             return None
         told = headers.get(b"authorization")
@@ -130,6 +168,16 @@ class Gate:
         if not compare_digest(told, self.bearer):
             return Refusal(401, f"that is not the token; {_HEADER}")
         return None
+
+    def _unseen(self, scope: Scope, headers: dict[bytes, bytes]) -> Refusal | None:
+        """Whether a page may be looked at. The way in shows nothing but itself."""
+        assert self.known
+        path = scope["raw_path"]
+        if path == login.ENTER.encode():
+            return None
+        if path.startswith(self.pages) and self.known.is_known(headers.get(b"cookie", b"")):
+            return None
+        return Refusal(401, _LOG_IN)
 
     def _unfit(self, headers: dict[bytes, bytes]) -> Refusal | None:
         kind, _, more = headers.get(b"content-type", b"").lower().partition(b";")
@@ -166,10 +214,11 @@ def _given(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def refuse(send: Send, refusal: Refusal) -> None:
-    body = json.dumps({"error": refusal.what}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if refusal.status == HTTPStatus.UNAUTHORIZED:
+async def refuse(send: Send, refusal: Refusal, is_page: bool = False) -> None:
+    body = login.said(refusal.what) if is_page else json.dumps({"error": refusal.what}).encode()
+    kind = b"text/html; charset=utf-8" if is_page else b"application/json"
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
+    if refusal.status == HTTPStatus.UNAUTHORIZED and not is_page:
         headers.append((b"www-authenticate", b"Bearer"))
     if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers.append((b"allow", b"GET, POST"))

@@ -13,8 +13,10 @@ from holdfast.app import Holdfast
 from holdfast.disk import checkpoints
 from holdfast.mcp.http import Endpoint
 from holdfast.serve import otlp
-from holdfast.serve.gate import OPEN, App, Gate
+from holdfast.serve.gate import LARGEST_BODY, OPEN, App, Gate
+from holdfast.serve.login import Login
 from holdfast.serve.metrics import Metrics
+from holdfast.serve.pages import Pages, are_there
 from holdfast.serve.routes import application
 from holdfast.serve.stream import Stream
 from holdfast.serve.wire import Wire
@@ -48,10 +50,13 @@ def run(
         if sender:
             await sender.look()
 
+    scheme = "https" if cert else "http"
+    pages = Pages(work, Login(token, scheme) if are_there() else None)
     config = uvicorn.Config(
-        guarded(work, token, hosts, "https" if cert else "http", metrics),
+        guarded(work, token, hosts, scheme, metrics, pages),
         http=Wire,
-        ws="none",
+        ws="websockets-sansio" if pages.known else "none",
+        ws_max_size=LARGEST_BODY,
         lifespan="off",
         log_config=None,
         log_level="error",
@@ -66,7 +71,7 @@ def run(
         ssl_certfile=cert,
         ssl_keyfile=key,
     )
-    server = _Server(config, work, ready)
+    server = _Server(config, work, pages, ready)
     for number in (
         signal.SIGTERM,
         signal.SIGINT,
@@ -79,15 +84,22 @@ def run(
 
 
 def guarded(
-    work: Work, token: str, hosts: Sequence[str], scheme: str, metrics: Metrics | None = None
+    work: Work,
+    token: str,
+    hosts: Sequence[str],
+    scheme: str,
+    metrics: Metrics | None = None,
+    pages: Pages | None = None,
 ) -> App:
     app = application(work)
     app.add_api_route(OPEN.decode(), _live, operation_id="live", summary="Whether the service is there.")
     app.router.routes.append(Route("/mcp", Endpoint(work.in_lane)))
     Stream(work).add(app)
+    pages = pages or Pages(work, None)
+    pages.add(app)
     metrics = metrics or Metrics(work)
     metrics.add(app)
-    return metrics.counting(Gate(app, token, hosts, scheme), app.openapi()["paths"])
+    return metrics.counting(Gate(app, token, hosts, scheme, pages.known), app.openapi()["paths"])
 
 
 async def _live() -> dict[str, bool]:
@@ -95,9 +107,10 @@ async def _live() -> dict[str, bool]:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, work: Work, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, work: Work, pages: Pages, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self.work = work
+        self.pages = pages
         self.ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -107,3 +120,4 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.work.stopping = True
         await super().shutdown(sockets)
+        await self.pages.close()

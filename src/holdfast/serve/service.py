@@ -74,7 +74,7 @@ def serve(
     files.make_dir(app.home.root)
     lock = files.Lock(app.home.root + "/serve.lock")
     if not lock.attempt():
-        return _running(app.home)
+        return running(app.home)
     with lock, _listening(host, port) as listener:
         run = _runner()
         secret = token.kept(app.home)
@@ -131,7 +131,7 @@ def _is_every(host: str) -> bool:
     return any(ipaddress.ip_address(address).is_unspecified for address in found)
 
 
-def _running(home: Home) -> Served:
+def running(home: Home) -> Served:
     """What the one that has the lock says of itself; it may be starting or stopping."""
     try:
         said = load(files.read(home.root + "/serve.json", _LARGEST).decode())

@@ -12,11 +12,14 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from holdfast.serve import login
 from holdfast.serve.gate import LARGEST_HEAD
 
 #: Seconds in which a request arrives whole, from its first byte, or that of its connection, to its last.
 ARRIVES_S = 10.0
 MOST_CONNECTIONS = 128
+#: Only there is a web socket; elsewhere who asks for one is answered as by any route.
+_PAGES = f"{login.ROOT}/".encode()
 
 
 class Wire(HttpToolsProtocol):
@@ -62,6 +65,13 @@ class Wire(HttpToolsProtocol):
         super().on_message_complete()
         self.framing, self.in_body = 0, False
         self._arrived()
+
+    def _should_upgrade_to_ws(self) -> bool:
+        return super()._should_upgrade_to_ws() and self.url.startswith(_PAGES)
+
+    def handle_websocket_upgrade(self) -> None:
+        self._arrived()
+        super().handle_websocket_upgrade()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         self._end(400, "this is not HTTP/1.1 as this service speaks it")

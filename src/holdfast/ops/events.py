@@ -1,0 +1,69 @@
+"""What holdfast has done lately, from its trail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.core.plain import excerpt
+from holdfast.disk import trail
+from holdfast.errors import BadInput
+
+_LONGEST = 200
+#: Read of the trail for the newest, and for all of them.
+_NEWEST, _ALL = 1 << 18, 4 << 20
+_NAMED = ("v", "at", "event", "session", "agent")
+#: For programs: a time that was said already, an id that nobody remembers.
+_UNSAID = (*_NAMED, "when", "uid")
+
+
+@dataclass(frozen=True)
+class Noted:
+    at: str
+    event: str
+    session: str
+    agent: str
+    about: str
+
+    def __str__(self) -> str:
+        return f"{self.at[:19]}  {self.event:20}  {self.session[:8]:8}  {self.about}"
+
+
+@dataclass(frozen=True)
+class Events:
+    """Newest first."""
+
+    events: list[Noted]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.events)) or "nothing has happened yet"
+
+
+def events(app: Holdfast, *, kind: str = "", session: str | None = None, limit: int = 50) -> Events:
+    """What holdfast has done lately, newest first: levels reached, checkpoints, briefs, what is degraded.
+
+    Parameters
+    ----------
+    kind
+        Only events whose name begins so: checkpoint, injection, restore, degraded, CONTEXT_PRESSURE.
+    session
+        Only those of the session with this id.
+    limit
+        How many to show; 0 for all that the newest file of the trail holds.
+    """
+    if limit < 0:
+        raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    found = [
+        _noted(note)
+        for note in reversed(trail.recent(app.home, _NEWEST if limit else _ALL))
+        if str(note.get("event", "")).startswith(kind)
+        and (session is None or note.get("session") == session)
+    ]
+    return Events(found[: limit or None])
+
+
+def _noted(note: dict) -> Noted:
+    rest = {name: value for name, value in note.items() if name not in _UNSAID and value not in ("", None)}
+    about = ", ".join(f"{name} {value}" for name, value in rest.items())
+    at, event, session, agent = (excerpt(str(note.get(name, "")), _LONGEST) for name in _NAMED[1:])
+    return Noted(at, event, session, agent, excerpt(about, _LONGEST))
