@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.core.config import DEFAULTS
-from holdfast.disk import compiled, trail
+from holdfast.disk import compiled, files, trail
 from holdfast.errors import BadInput, NotFound
-from holdfast.ops import config, configfile
+from holdfast.ops import config, configfile, upkeep
 from hooks import notes
 from ops.test_configtext import COMMENTED, SEED
 
@@ -470,15 +470,43 @@ def test_what_another_version_compiled_counts_as_far_as_it_is_known(home: Path, 
     assert (app.config.file, app.compiled.is_stale) == ({"window": 5000}, True)
 
 
-def test_a_home_that_cannot_be_written_is_said_by_status(home: Path, file: Path, monkeypatch) -> None:
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk on which there is room for config.yaml, but for nothing more."""
+    replace = files.replace
+
+    def fails(path: str, *args: object, **named: bool) -> None:
+        if path.endswith("config.json"):
+            raise OSError(28, "No space left on device")
+        replace(path, *args, **named)
+
+    monkeypatch.setattr(configfile.files, "replace", fails)
+
+
+@pytest.mark.usefixtures("full")
+def test_where_nothing_can_be_compiled_commands_go_by_the_file_and_status_says_so(
+    home: Path, file: Path
+) -> None:
     file.write_text("window: 150000\n")
+    app = config.settled(opened(home), [])
+    assert (app.trouble, app.config["window"]) == ("", 150_000)
+    (check,) = (check for check in upkeep.status(app).checks if check.name == "config")
+    assert not check.ok
+    assert "what hooks read of it cannot be written" in check.what
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(configfile.files, "replace", full)
+@pytest.mark.usefixtures("full")
+def test_where_nothing_can_be_compiled_a_wrong_file_is_trouble(home: Path, file: Path) -> None:
+    file.write_text("widnow: 150000\n")
     app = config.settled(opened(home), [])
     assert app.trouble == f"{file} cannot be compiled: No space left on device"
+
+
+@pytest.mark.usefixtures("full")
+def test_where_nothing_can_be_compiled_a_key_is_set_all_the_same(home: Path, file: Path) -> None:
+    changed = config.put(opened(home), "window", "150000")
+    assert (changed.value, changed.source, changed.changed) == (150_000, "file", True)
+    assert file.read_text() == "window: 150000\n"
 
 
 def test_nothing_is_made_where_there_is_nothing(home: Path) -> None:

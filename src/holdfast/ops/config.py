@@ -180,10 +180,23 @@ def settled(app: Holdfast, flags: Iterable[str]) -> Holdfast:
 def _recompiled(app: Holdfast) -> Holdfast:
     try:
         compile_now(app)
-    except OSError as problem:  # a home that cannot be written: `status` has to say so
-        app.trouble = f"{app.home.config} cannot be compiled: {problem.strerror}"
-        return app
+    except (
+        OSError
+    ) as problem:  # a home that cannot be written, which `status` says; a file that can be read holds
+        return _read_only(app, problem)
     return Holdfast(app.home, app.client_dir, app.environ)
+
+
+def _read_only(app: Holdfast, problem: OSError) -> Holdfast:
+    try:
+        made = configfile.read(app.home.config)[0]
+    except OSError:
+        made = None
+    if made is None or made.problems or fallen(Config(made.values, app.config.environment)):
+        app.trouble = f"{app.home.config} cannot be compiled: {problem.strerror}"
+    else:
+        app.config, app.trouble = Config(made.values, app.config.environment), ""
+    return app
 
 
 def _misspelt(environ: dict[str, str]) -> Iterator[str]:
@@ -244,6 +257,5 @@ def _edited(app: Holdfast, key: str, value: Any) -> Changed:
                 else configtext.put(made, key, _yaml(key, value))
             )
             configfile.replace(app.home.config, of, text, wanted)
-        configfile.compiled(app.home)
-    now = Holdfast(app.home, app.client_dir, app.environ)
+    now = settled(Holdfast(app.home, app.client_dir, app.environ), ())
     return Changed(app.home.config, key, now.config[key], _source(now, key), wanted != made.values)

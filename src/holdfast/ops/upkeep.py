@@ -132,6 +132,9 @@ def _config(app: Holdfast) -> Check:
         return Check(
             "config", False, app.trouble, "mend it; `holdfast config check` says whether all is right"
         )
+    if app.compiled.is_stale:
+        what = "what hooks read of it cannot be written: they go on with what it said before"
+        return Check("config", False, f"{app.home.config}: {what}", "free space, or make home writable")
     config = app.config
     layers = {"file": config.file, "environment": config.environment, "flags": config.flags}
     given = [f"{len(layer)} set by the {name}" for name, layer in layers.items() if layer]
