@@ -158,3 +158,13 @@ def test_without_any_file_there_is_nothing(app, project):
 def test_what_cannot_be_a_path_is_refused(app, project, path):
     with pytest.raises(BadInput, match="cannot be a path"):
         rules.show(app, path)
+
+
+def test_a_project_that_has_no_end_is_not_waited_for(app, project, monkeypatch):
+    put(project, "CLAUDE.md", "x\n")
+    for number in range(50):
+        put(project, f"part{number}/CLAUDE.md", "x\n")
+    seconds = iter(range(1000))
+    monkeypatch.setattr("holdfast.memory.rules.elapsed", lambda: next(seconds))
+    found = [level for level, _, _ in levels(app)]
+    assert found == ["repository", "nested", "nested"]

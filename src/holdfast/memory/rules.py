@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from holdfast.app import Holdfast
+from holdfast.clock import elapsed
 from holdfast.core.plain import one_line
 from holdfast.core.rules import Document, Rule, marked, matches
 from holdfast.disk import instructions
@@ -21,6 +22,8 @@ from holdfast.memory.conflicts import Claim, claim, conflict
 MANAGED = "/etc/claude-code"
 _PASSED_OVER = frozenset("node_modules __pycache__ venv env target dist build vendor".split())
 _MOST_FILES, _MOST_FOLDERS, _MOST_LINES, _DEEPEST = 2000, 20_000, 4000, 5
+#: Seconds in which the folders below a project are looked through: it may be the root of a machine.
+_PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,9 @@ def _above(project: str) -> list[str]:
 
 
 def _below(project: str) -> Iterator[str]:
+    until = elapsed() + _PATIENCE_S
     for count, (folder, names, _) in enumerate(os.walk(project)):
-        if count >= _MOST_FOLDERS:
+        if count >= _MOST_FOLDERS or elapsed() > until:
             return
         names[:] = sorted(n for n in names if n not in _PASSED_OVER and not n.startswith("."))
         if folder != project:
