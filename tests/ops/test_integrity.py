@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from agents import draft
 from damage import FIXED, SEEDED, Damage, World, folder_of, forge, hasty, retitled
 from holdfast.app import Holdfast
 from holdfast.clock import new_id, now
@@ -21,6 +22,7 @@ from holdfast.core import checkpoint
 from holdfast.core.digest import sha256_hex
 from holdfast.disk import checkpoints, index, marks, retention
 from holdfast.disk.folder import Folder
+from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
 from holdfast.ops import checkpoints as ops
 from holdfast.ops import integrity
@@ -186,6 +188,20 @@ def test_a_latest_that_leads_to_what_was_set_aside_leads_to_the_newest_again(wor
     integrity.repair(world.app)
     assert not latest.is_symlink()
     assert kinds(integrity.check(world.app)) == []
+
+
+def test_who_saves_last_in_a_shared_project_has_the_link_and_nobody_complains(
+    world: World, tmp_path: Path
+) -> None:
+    at, project = now(), str(world.projects[0])
+    theirs = draft((new_id(at), at), project, "s9", random.Random(1))
+    entry = checkpoints.take(Home(str(tmp_path / "another home")), theirs)
+    latest = folder_of(world.projects[0]) / "latest.md"
+    assert os.readlink(latest) == entry["id"] + ".md"
+    assert kinds(integrity.check(world.app)) == []
+    latest.unlink()
+    latest.symlink_to(own(world)[0]["id"] + ".md")  # an older one is nobody's newest
+    assert kinds(integrity.check(world.app)) == ["latest"]
 
 
 def test_a_latest_of_somebodys_own_is_left_alone(world: World) -> None:

@@ -146,10 +146,14 @@ def _caches(app: Holdfast, known: dict[str, dict]) -> Iterator[Finding]:
 
 def _latest(scan: Scan) -> Iterator[Finding]:
     """Where `latest.md` is a link, it leads to the newest of its folder. A folder need not have one."""
+    others = {finding.path for finding in scan.findings if finding.kind == "foreign"}
     for path, newest in _newest_in(scan).items():
         with checkpoints.open_folder(path) as folder:
             target = checkpoints.latest(folder)
-            if newest and target not in ("", newest["id"] + checkpoints.SUFFIX):
+            own = newest["id"] + checkpoints.SUFFIX if newest else ""
+            # Who else works in the same project has the link when it has saved last.
+            is_anothers = f"{path}/{target}" in others and target > own
+            if own and target not in ("", own) and not is_anothers:
                 what = f"it leads to {target[:80]!r}, and the newest is {newest['id']}"
                 yield Finding("latest", f"{path}/{checkpoints.LATEST}", what)
             elif not newest and _dangles(folder, target):
