@@ -8,6 +8,9 @@ between them. A script is one list of turns per kind of request, each consumed i
             "output": tokens, "error": name of one of ERRORS, "delay_s": seconds}
     CALL = "run": command for Bash  |  "call": tool, "input": {...}
 
+For clients that run at once, "told" is {words: [TURN, ...]}: a main request is answered from the first of
+these whose words stand in its newest message that holds any.
+
 A request for which no turn is left is refused, and the run says so: a client that asks for more than
 was scripted is a finding. Only side requests (titles and the like) have an answer by default.
 """
@@ -34,6 +37,7 @@ _FROM_AGENT = "cc_is_subagent=true"
 #: Every half minute, of an agent in the background: a fork of its conversation says what it is doing.
 _ASKS_FOR_PROGRESS = "Describe your most recent action in 3-5 words"
 _PIECE = 400
+_TOLD = "told "
 
 
 def words(content: object) -> str:
@@ -75,7 +79,10 @@ class Script:
     """What is left to be said, and a record of all that was asked."""
 
     def __init__(self, turns: dict, record: Path, first: int = 0, lean: bool = False) -> None:
-        self.left = {kind: list(queue) for kind, queue in turns.items()}
+        told = turns.get("told", {})
+        self.left = {kind: list(queue) for kind, queue in turns.items() if kind != "told"}
+        self.left |= {f"{_TOLD}{said}": list(queue) for said, queue in told.items()}
+        self._told = list(told)
         self.refused: list[str] = []
         self._record = record
         self._lean = lean  # of a request only its messages: system and tools are 80 KB of each
@@ -88,7 +95,7 @@ class Script:
         with self._lock:
             self._number += 1
             number = self._number
-            turn = self._next(kind, number)
+            turn = self._next(self._queue(kind, body), number)
             usage = None if "error" in turn else usage_of(turn)
             kept = {"messages": body.get("messages", [])} if self._lean else body
             asked = {"kind": kind, "session": session, "turn": turn, "usage": usage, "body": kept}
@@ -96,6 +103,15 @@ class Script:
                 file.write(json.dumps(asked) + "\n")
         time.sleep(turn.get("delay_s", 0))
         return turn, number
+
+    def _queue(self, kind: str, body: dict) -> str:
+        if kind == "main" and self._told:
+            for asked in reversed(body.get("messages", [])):
+                said = words(asked.get("content")) if asked.get("role") == "user" else ""
+                for one in self._told:
+                    if one in said:
+                        return f"{_TOLD}{one}"
+        return kind
 
     def _next(self, kind: str, number: int) -> dict:
         if self.left.get(kind):

@@ -1,1 +1,1 @@
-"""Many agents: who is at work on this machine, how they are, and what they need. Cold: any library."""
+"""Many agents: who is at work on this machine, how they are, what they need, what they are to do. Cold."""

@@ -49,6 +49,8 @@ _SOURCES = {
 _ELSEWHERE = {
     "holdfast.agents.watcher": "holdfast.cli.agents",
     "holdfast.ops.board": "holdfast.cli.agents",
+    "holdfast.agents.conductor": "holdfast.cli.planned",
+    "holdfast.ops.batch": "holdfast.cli.planned",
     "holdfast.ops.breakpoints": "holdfast.cli.saved",
     "holdfast.ops.health": "holdfast.cli.guarded",
     "holdfast.ops.replay": "holdfast.cli.guarded",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 READS = {
+    "batch.plan": "holdfast.ops.batch:plan",
     "board.list": "holdfast.ops.board:list_all",
     "budget.estimate": "holdfast.ops.budget:estimate",
     "budget.plan": "holdfast.ops.budget:plan",
@@ -76,6 +77,7 @@ WRITES = {
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
     "aliases": "holdfast.ops.aliases:aliases",
+    "batch.calibrate": "holdfast.ops.batch:calibrate",
     "checkpoint.approve": "holdfast.ops.checkpoints:approve",
     "checkpoint.prune": "holdfast.ops.integrity:prune",
     "checkpoint.repair": "holdfast.ops.integrity:repair",
@@ -94,6 +96,7 @@ LOCAL = {
     "monitor": "holdfast.ops.monitor:monitor",
     "report": "holdfast.report.page:report",
     "rs": "holdfast.ops.resume:rs",
+    "run": "holdfast.agents.conductor:run",
     "serve": "holdfast.serve.service:serve",
     "summaries.clear": "holdfast.ops.summaries:clear",
     "test-result": "holdfast.ops.breakpoints:junit",
@@ -101,7 +104,7 @@ LOCAL = {
     "uninstall": "holdfast.install.operations:uninstall",
 }
 #: Parameters that name a file to write: for the command line only.
-BY_HAND = {"replay": ("png", "html")}
+BY_HAND = {"batch.plan": ("out",), "replay": ("png", "html")}
 
 #: The tools that an agent always has before it; the others it has to look for, by their names.
 ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health")

@@ -152,7 +152,7 @@ def _start(app: Holdfast, context: Context) -> None:
             f"{folder} is gone, where the work was; move it back, or go on elsewhere with what "
             f"`holdfast rs {environment}` prints"
         )
-    command = _client(app)
+    command = client_command(app)
     session = str(uuid.uuid4())
     prompt = f"Go on with the work that was saved as {environment}.\n{context.text}"
     told = {"CONTEXTS_ENV": environment, HANDED: session, "PWD": folder}
@@ -163,7 +163,8 @@ def _start(app: Holdfast, context: Context) -> None:
         raise HoldfastError(f"{command[0]} cannot be started in {folder}: {problem.strerror}") from None
 
 
-def _client(app: Holdfast) -> list[str]:
+def client_command(app: Holdfast) -> list[str]:
+    """How the client is started here."""
     named = app.environ.get(_CLIENT) or "claude"
     try:
         program, *words = shlex.split(named)

@@ -1,0 +1,219 @@
+"""`batch plan`, `batch calibrate`: tasks sized to the window that is left, by what is known of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from holdfast.app import Holdfast
+from holdfast.core import batch, together
+from holdfast.core.costs import Scale, apart, median_error
+from holdfast.disk import client, files
+from holdfast.errors import BadInput, NotFound
+from holdfast.ops import cochange, costs, tasklist
+from holdfast.ops.context import measured
+from holdfast.ops.health import health
+from holdfast.ops.progress import Bar
+
+VERSION = 1
+#: What anybody has who knows nothing of a window.
+_WITHOUT_SESSION = 100_000
+TOO_LARGE = "larger than any window"
+
+
+@dataclass(frozen=True)
+class PlannedTask:
+    """`likely` is between what four of five tasks lay; `warning` is empty where nothing is wrong."""
+
+    id: str
+    description: str
+    estimate: int
+    likely: list[int]
+    files: list[str]
+    depends_on: list[str]
+    warning: str
+
+
+@dataclass(frozen=True)
+class PlannedBatch:
+    name: str
+    tasks: list[PlannedTask]
+    estimate: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`budget_from`: flag, session, fresh (where a session's own room is used up) or default. `calibrated`:
+    the past tasks that estimates were scaled by, 0: none. `workflow` is what `holdfast run` takes."""
+
+    folder: str
+    budget: int
+    budget_from: str
+    calibrated: int
+    batches: list[PlannedBatch]
+    warnings: list[str]
+    workflow: dict[str, object]
+    written: str = ""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """`median_error` is a share of what each task cost, every session judged by the others."""
+
+    sessions: int
+    tasks: int
+    kept: int
+    median_error: float
+    without: float
+    within: float
+
+
+def plan(
+    app: Holdfast, path: str, *, session: str | None = None, budget: int | None = None, out: str = ""
+) -> Plan:
+    """Tasks in batches that fit into the window that is left, with a checkpoint between each two.
+
+    Parameters
+    ----------
+    path
+        File with the tasks: a list of objects with `description` and, where known, `id`, `files`,
+        `creates`, `estimated_files`, `subtasks`, `depends_on`, `keep_together`.
+    session
+        Plan for the room that this session has left.
+    budget
+        Tokens that the tasks of a batch may take together. Without it, and without a session: 100,000.
+    out
+        Write the workflow to this file, for `holdfast run`.
+    """
+    folder = os.getcwd()
+    room, room_from = _budget(app, session, budget)
+    listed = tasklist.read(path, folder)
+    scale = costs.scale(app)
+    cost = _cost(listed, folder, scale)
+    names = [name for task in tasklist.everything(listed) for name in task.get("files", ())]
+    planned = batch.batches(
+        listed, room, cost, together.by_history(cochange.shares(folder, names, app.environ))
+    )
+    shown = [
+        PlannedBatch(f"batch_{number}", [_shown(task, cost, scale) for task in one], sum(map(cost, one)))
+        for number, one in enumerate(planned)
+    ]
+    made = _workflow(planned, cost, room, folder)
+    if out:
+        _write(out, made)
+    warnings = [f"{task.id}: {task.warning}" for one in shown for task in one.tasks if task.warning]
+    if room_from == "fresh":
+        warnings.append(f"session {session} has no room left: this is planned for a new one of its kind")
+    return Plan(
+        folder, room, room_from, scale.rows, shown, warnings, made, os.path.abspath(out) if out else ""
+    )
+
+
+def _budget(app: Holdfast, session: str | None, budget: int | None) -> tuple[int, str]:
+    if budget is not None:
+        if budget <= 0:
+            raise BadInput(f"--budget is {budget}; it takes the tokens a batch may use, 1 or more")
+        return budget, "flag"
+    if session is None:
+        return _WITHOUT_SESSION, "default"
+    room = health(app, session=session).room
+    if room > 0:
+        return room, "session"
+    return measured(app, session).capacity * app.config["orchestrator.room_percent"] // 100, "fresh"
+
+
+def _cost(listed: list[dict], folder: str, scale: Scale) -> Callable[[dict], int]:
+    names = {name for task in tasklist.everything(listed) for name in task.get("files", ())}
+    sizes = {name: costs.file_tokens(folder, name) for name in names}
+
+    def cost(task: dict) -> int:
+        return scale(batch.sized(task, sizes))
+
+    return cost
+
+
+def _shown(task: dict, cost: Callable[[dict], int], scale: Scale) -> PlannedTask:
+    estimate = cost(task)
+    warning = str(task.get("warning", ""))
+    if estimate > batch.LARGEST_WINDOW:
+        warning = f"{batch.WARNING}: {TOO_LARGE}"
+    return PlannedTask(
+        id=str(task.get("id", "")),
+        description=task["description"],
+        estimate=estimate,
+        likely=[round(estimate * scale.low), round(estimate * scale.high)],
+        files=[*task.get("files", ()), *task.get("creates", ())],
+        depends_on=task.get("depends_on", []),
+        warning=warning,
+    )
+
+
+def _workflow(
+    planned: list[list], cost: Callable[[dict], int], room: int, folder: str
+) -> dict[str, object]:
+    made = batch.workflow([[{**task, "estimate": cost(task)} for task in one] for one in planned])
+    for node in made["nodes"].values():
+        if node["type"] == "single":
+            node["operation"] = "checkpoint.take"
+    return {"version": VERSION, "budget": room, "folder": folder, **made}
+
+
+def _write(path: str, made: dict[str, object]) -> None:
+    data = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
+    where = os.path.abspath(path)
+    if os.path.isdir(where):
+        raise BadInput(f"{path} is a folder; --out takes a file")
+    with files.Lock(where + ".lock"):
+        files.replace(where, data, durable=False)
+    os.unlink(where + ".lock")
+
+
+def calibrate(app: Holdfast, folder: str = "") -> Calibrated:
+    """Learn from past sessions what tasks cost: each prompt with the turns it caused is one.
+
+    Parameters
+    ----------
+    folder
+        A folder of transcripts. Without it: your own sessions.
+    """
+    paths = _transcripts(app, folder)
+    found: dict[str, list[tuple[int, int]]] = {}
+    rows: dict[str, tuple[int, int]] = {}
+    with Bar("reading sessions") as bar:
+        for number, path in enumerate(paths):
+            bar.show(number, len(paths))
+            name = os.path.basename(path).removesuffix(".jsonl")
+            own = {f"{name}@{one.offset}": costs.row(one) for one in costs.of_transcript(path) if one.cost}
+            found[name] = list(own.values())
+            rows |= own
+    if not rows:
+        raise NotFound(f"no prompt with an answer is in the {len(paths)} transcripts that were read")
+    judged = apart(found)
+    kept = costs.note(app, rows)
+    return Calibrated(
+        sessions=sum(map(bool, found.values())),
+        tasks=len(rows),
+        kept=kept,
+        median_error=round(median_error((one.estimate, one.cost) for one in judged), 3),
+        without=round(median_error(rows.values()), 3),
+        within=round(sum(one.is_within for one in judged) / len(judged), 3),
+    )
+
+
+def _transcripts(app: Holdfast, folder: str) -> list[str]:
+    if not folder:
+        known = sorted(client.transcripts(app.client_dir), key=lambda one: one[1])
+        paths = [path for path, _, _ in known]
+    else:
+        paths = sorted(
+            os.path.join(place, name)
+            for place, _, names in os.walk(folder)
+            for name in names
+            if name.endswith(".jsonl")
+        )
+    if not paths:
+        raise NotFound(f"no transcript (*.jsonl) is below {folder or app.client_dir + '/projects'}")
+    return paths

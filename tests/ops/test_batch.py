@@ -1,0 +1,246 @@
+"""`batch plan` and `batch calibrate`, on real files, a real repository and real transcripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.app import Holdfast
+from holdfast.cli.main import main
+from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.ops.batch import Plan, calibrate, plan
+from session import Script, text
+
+ENVIRON = {
+    "GIT_AUTHOR_NAME": "m",
+    "GIT_AUTHOR_EMAIL": "m@x",
+    "GIT_COMMITTER_NAME": "m",
+    "GIT_COMMITTER_EMAIL": "m@x",
+}
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Holdfast:
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    environ = {
+        "HOME": str(tmp_path),
+        "HOLDFAST_HOME": str(tmp_path / "home"),
+        "CLAUDE_CONFIG_DIR": str(tmp_path / "client"),
+        "PATH": os.defpath,
+    }
+    return Holdfast.open(environ)
+
+
+def planned(app: Holdfast, tasks: object, **more: object) -> Plan:
+    Path("tasks.json").write_text(json.dumps(tasks))
+    return plan(app, "tasks.json", **more)  # type: ignore[arg-type]
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], env={**os.environ, **ENVIRON}, check=True, capture_output=True)
+
+
+def session(app: Holdfast, name: str, script: Script) -> None:
+    folder = Path(app.client_dir, "projects/p")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.jsonl").write_bytes(script.bytes())
+
+
+def test_ten_files_are_split_and_what_changes_together_stays_together(app: Holdfast) -> None:
+    files = [f"f{number}.py" for number in range(10)]
+    for name in files:
+        Path(name).write_text("a line of forty-two characters, more or less\n" * 40)
+    git("init", "-q")
+    for times in range(3):
+        for one, other in zip(files[:5], files[:4:-1], strict=True):
+            for name in (one, other):
+                with Path(name).open("a") as file:
+                    file.write(f"{times}\n")
+            git("add", one, other)
+            git("commit", "-qm", "both")
+    made = planned(app, [{"id": "all", "description": "Refactor", "files": files}], budget=9_000)
+    groups = [task.files for one in made.batches for task in one.tasks]
+    assert len(groups) > 2
+    assert sorted(name for group in groups for name in group) == files
+    for one, other in zip(files[:5], files[:4:-1], strict=True):
+        assert any(one in group and other in group for group in groups), (one, other, groups)
+    assert all(one.estimate <= 9_000 for one in made.batches)
+    assert [*made.workflow["nodes"]][:2] == ["batch_0", "checkpoint_0"]  # type: ignore[misc]
+
+
+def test_a_large_file_weighs_what_it_holds(app: Holdfast) -> None:
+    Path("small.py").write_text("x\n")
+    Path("large.py").write_text("x = 1\n" * 9_000)
+    made = planned(app, [{"description": "fix", "files": [name]} for name in ("small.py", "large.py")])
+    small, large = made.batches[0].tasks
+    assert small.estimate < 400
+    assert 15_000 < large.estimate < 25_000
+
+
+def test_a_task_larger_than_any_window_is_a_warning_and_no_loop(app: Holdfast) -> None:
+    made = planned(
+        app, [{"id": "all", "description": "Refactor", "estimated_files": 4000, "keep_together": True}]
+    )
+    assert made.warnings == ["all: Task may exceed context budget: larger than any window"]
+    assert len(made.batches) == 1
+
+
+def test_the_budget_is_the_room_of_the_session(app: Holdfast) -> None:
+    script = Script()
+    script.prompt("go")
+    script.answer(text("so"), context=60_000)
+    session(app, "s1", script)
+    made = planned(app, [{"description": "fix"}], session="s1")
+    assert (made.budget_from, made.budget) == ("session", 167_000 * 60 // 100 - 60_050)
+    script.prompt("more")
+    script.answer(text("so"), context=150_000)
+    session(app, "s1", script)
+    made = planned(app, [{"description": "fix"}], session="s1")
+    assert (made.budget_from, made.budget) == ("fresh", 100_200)
+    assert "has no room left" in made.warnings[0]
+    assert planned(app, [{"description": "fix"}]).budget == 100_000
+
+
+@pytest.mark.parametrize(
+    ("tasks", "more", "said"),
+    [
+        ([{"id": "a", "description": " "}], {}, "task a has no description"),
+        ([{"files": []}], {}, "task 1 has no description"),
+        ([{"description": "x", "subtasks": [{}]}], {}, "subtask 1 has no description"),
+        ([{"description": "x", "files": ["gone.py"]}], {}, "gone.py"),
+        ([{"id": "a", "description": "x", "depends_on": ["b"]}], {}, "'b'"),
+        (
+            [
+                {"id": "a", "description": "x", "depends_on": ["b"]},
+                {"id": "b", "description": "x", "depends_on": ["a"]},
+            ],
+            {},
+            "→",
+        ),
+        ([{"id": "a", "description": "x"}] * 2, {}, "two of this id"),
+        ([{"description": "x"}], {"budget": -5}, "--budget is -5"),
+        ([{"description": "x"}], {"budget": 0}, "--budget is 0"),
+        ([{"description": "x", "estimated_files": -1}], {}, "estimated_files is -1"),
+        ([{"description": "x", "estimated_files": "many"}], {}, "Expected `int"),
+        ([{"description": 5}], {}, "Expected `str`"),
+        ([{"description": "x", "id": "../up"}], {}, "an id is"),
+        (["x"], {}, "is no object"),
+        ([], {}, "holds no task"),
+        ("x", {}, "holds no tasks"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_with_the_reason(
+    app: Holdfast, tasks: object, more: dict, said: str
+) -> None:
+    with pytest.raises(BadInput) as problem:
+        planned(app, tasks, **more)
+    assert said in str(problem.value)
+    assert not Path(app.home.root).exists()
+
+
+def test_a_file_that_is_no_json_or_not_there_is_named(app: Holdfast) -> None:
+    with pytest.raises(NotFound, match=r"nowhere\.json"):
+        plan(app, "nowhere.json")
+    Path("t.json").write_text('[{"description": ')
+    with pytest.raises(BadInput, match="is no JSON"):
+        plan(app, "t.json")
+    Path("t.json").write_text("[" * 100_000)
+    with pytest.raises(BadInput, match="is no JSON"):
+        plan(app, "t.json")
+    with pytest.raises(HoldfastError, match="no session 'gone'"):
+        planned(app, [{"description": "x"}], session="gone")
+
+
+def test_the_command_shows_table_and_graph_and_writes_what_run_takes(
+    app: Holdfast, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", app.home.root)
+    Path("tasks.json").write_text(json.dumps([{"id": name, "description": "fix"} for name in "abc"]))
+    assert main(["batch", "plan", "tasks.json", "--budget", "13000", "--out", "w.json"]) == 0
+    shown = capsys.readouterr().out
+    assert "2 batches of at most 13,000 tokens" in shown
+    assert "◆ checkpoint_0" in shown
+    written = json.loads(Path("w.json").read_text())
+    assert (written["version"], written["budget"]) == (1, 13_000)
+    assert [*written["nodes"]] == ["batch_0", "checkpoint_0", "batch_1"]
+    assert written["nodes"]["checkpoint_0"]["operation"] == "checkpoint.take"
+    assert sorted(os.listdir()) == ["tasks.json", "w.json"]
+
+
+def taught(app: Holdfast, times: int) -> None:
+    """Two sessions in which every prompt costs `times` what the rule of thumb says."""
+    for name in ("s1", "s2"):
+        script, used = Script(name), 10_000
+        script.prompt("hello")
+        script.answer(context=used)
+        for _ in range(30):
+            script.prompt("fix")
+            script.answer(context=used + 100)
+            used += 6_000 * times
+            script.answer(context=used)
+        session(app, name, script)
+
+
+def test_estimates_are_scaled_by_what_past_tasks_cost(app: Holdfast) -> None:
+    taught(app, 4)
+    done = calibrate(app)
+    assert (done.sessions, done.tasks, done.kept) == (2, 60, 60)
+    assert done.median_error < 0.05
+    assert done.without > 0.7
+    made = planned(app, [{"description": "fix"}])
+    assert made.calibrated == 60
+    assert 22_000 < made.batches[0].tasks[0].estimate < 26_000
+    assert calibrate(app).kept == 60  # the same sessions count once
+
+
+def test_damaged_costs_are_no_missing_ones(app: Holdfast) -> None:
+    taught(app, 1)
+    calibrate(app)
+    Path(app.home.root, "costs.json").write_text('{"v": 1, "tasks": 5}')
+    with pytest.raises(Damaged, match=r"costs\.json"):
+        planned(app, [{"description": "fix"}])
+
+
+def test_the_one_liners_work_in_a_process_of_their_own(app: Holdfast) -> None:
+    lines = {
+        "estimate_task_tokens as f; print(f({'description': 'Implement user authentication with OAuth2', "
+        "'estimated_files': 5}))": "15015",
+        "split_task_for_context as f; print(len(f({'description': 'Refactor', 'estimated_files': 40, "
+        "'files': [f'{n}.py' for n in range(40)]}, 50000)))": "4",
+        "get_available_context as f; print(f())": "100000",
+    }
+    for line, printed in lines.items():
+        environ = {**app.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", f"from holdfast.agents.task_batcher import {line}"],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == printed
+
+
+def test_available_is_what_is_unused_of_the_budget_and_fits(
+    app: Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.agents.task_batcher import get_available_context
+
+    for name in ("HOLDFAST_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.setenv(name, app.environ[name])
+    script = Script()
+    script.prompt("go")
+    script.answer(text("so"), context=49_950)
+    session(app, "s1", script)
+    assert get_available_context() == 75_000
+    script.prompt("go")
+    script.answer(text("so"), context=159_950)
+    session(app, "s1", script)
+    assert get_available_context() == 7_000  # of which 20,000 would be unused, but the client compacts
