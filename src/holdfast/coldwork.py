@@ -12,7 +12,7 @@ from holdfast.core import cold
 from holdfast.core.cold import Summary, Work
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
-from holdfast.disk import client, sessions, summaries, trail, transcripts
+from holdfast.disk import client, noted, sessions, summaries, trail, transcripts
 from holdfast.disk.words import Words
 from holdfast.errors import Damaged, HoldfastError, Late, NotFound
 from holdfast.material import Ground, redactor_of
@@ -51,6 +51,8 @@ def compress(state: State, app: Holdfast, transcript: str) -> int:
     soon = seen.turns - app.config["cold.every_turns"] + 1
     state.heard.cold = [soon if is_more else seen.turns, seen.rereads, done]
     sessions.save(app.home, state)
+    if written:
+        noted.note(app.home, state.session, state.agent)
     return int(written)
 
 

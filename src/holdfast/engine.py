@@ -110,11 +110,8 @@ def handle(event: Event, app: Holdfast) -> Reply:
             coldwork.compress(state, app, _path(state, event))
         if event.name in _TEACHES:
             watch.remember(state, app)
-        if event.name == "SessionEnd" and app.config["vault.path"]:
-            _load_more(app)
-            from holdfast import breadcrumb  # only where there is a vault
-
-            breadcrumb.leave(event, state, app)
+        if event.name == "SessionEnd":
+            _end(event, state, app)
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
     if broken:
@@ -122,6 +119,17 @@ def handle(event: Event, app: Holdfast) -> Reply:
 
         breaks.leave(app, broken)
     return Reply(reading, answer, taken)
+
+
+def _end(event: Event, state: State, app: Holdfast) -> None:
+    from holdfast.disk import noted  # once in a session
+
+    noted.note(app.home, event.session, event.agent)
+    if app.config["vault.path"]:
+        _load_more(app)
+        from holdfast import breadcrumb  # only where there is a vault
+
+        breadcrumb.leave(event, state, app)
 
 
 def _take_in(state: State, event: Event, app: Holdfast) -> None:

@@ -15,7 +15,7 @@ from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, probe, sessions, trail
+from holdfast.disk import checkpoints, noted, probe, sessions, trail
 from holdfast.errors import MISTAKES, HoldfastError, Late
 from holdfast.material import Ground, Material
 from holdfast.reconcile import edited
@@ -137,6 +137,7 @@ def _paid(
     sessions.save(app.home, state)
     said = {name: entry[name] for name in ("uid", "id", "trigger", "reason", "kept")}
     trail.note(app.home, "checkpoint.taken", session=state.session, agent=state.agent, **said)
+    noted.note(app.home, state.session, state.agent, entry["path"])
 
 
 def _failed(state: State, app: Holdfast, problem: Exception) -> None:

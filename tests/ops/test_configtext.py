@@ -273,6 +273,7 @@ VALUES = {
 } | {key: ["true", "no"] for key, default in DEFAULTS.items() if type(default) is bool}
 VALUES |= {key: ["/a/b", "~/c"] for key, default in DEFAULTS.items() if default == ""}
 VALUES["compaction.block_unverified"] = ["never", "manual"]
+VALUES["memory.embedder"] = ["none", "minilm"]
 KEYS = st.sampled_from(list(VALUES))
 GAPS = st.sampled_from(["", "", "\n", "# a remark: with a colon\n", "   # indented\n\n"])
 ENDS = st.sampled_from(["", "", "  # why", " "])

@@ -15,6 +15,8 @@ from holdfast.ops.words import many
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.ops.budget import Allotted, BriefPlan, Estimated
+    from holdfast.ops.recall import Recalled
+    from holdfast.ops.remember import Collections
     from holdfast.ops.rules import Conflicts, Instructions, Rules
     from holdfast.ops.topics import Linted, Topics
 
@@ -142,3 +144,37 @@ def _(value: BriefPlan) -> RenderableType:
         )
         shown.append(_rows("id, state, text", rows))
     return Group(*shown)
+
+
+@render.register
+def _(value: Recalled) -> RenderableType:
+    head = f"{value.project}: {value.mode}"
+    if not value.found:
+        return Text(f"{head}: nothing")
+    shown: list[RenderableType] = [Text(head, style="dim")]
+    for one in value.found:
+        where = " ".join(filter(None, (one.collection, one.kind, one.title, one.project)))
+        times = f" × {one.count}" if one.count > 1 else ""
+        shown.append(
+            Text(
+                f"{one.at[:16].replace('T', ' ')}  {where}  ({one.origin}{times})  {one.uid}", style="bold"
+            )
+        )
+        shown.append(Text(f"  {one.text}"))
+        shown += [Text(f"    {line}", style="dim") for line in one.beside]
+    if value.left_out:
+        more = f"{value.left_out} more did not fit, or are evicted; --tokens, --limit"
+        shown.append(Text(more, style="dim"))
+    return Group(*shown)
+
+
+@render.register
+def _(value: Collections) -> RenderableType:
+    head = f"{value.path}: {many(value.items, 'item')}, {value.vectors:,} with vectors; {value.mode}"
+    rows = ((one.name, f"{one.items:,}") for one in value.collections)
+    lines: list[RenderableType] = [Text(head, style="dim"), _rows("collection, memories", rows, "memories")]
+    if value.waiting:
+        lines.append(Text(f"{value.waiting:,} bytes that hooks have noted wait: holdfast memory drain"))
+    if value.trouble:
+        lines.append(Text(value.trouble, style="yellow"))
+    return Group(*lines)

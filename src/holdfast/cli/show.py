@@ -55,6 +55,8 @@ _ELSEWHERE = {
     "holdfast.ops.health": "holdfast.cli.guarded",
     "holdfast.ops.replay": "holdfast.cli.guarded",
     "holdfast.ops.budget": "holdfast.cli.memory",
+    "holdfast.ops.recall": "holdfast.cli.memory",
+    "holdfast.ops.remember": "holdfast.cli.memory",
     "holdfast.ops.rules": "holdfast.cli.memory",
     "holdfast.ops.saves": "holdfast.cli.saved",
     "holdfast.ops.topics": "holdfast.cli.memory",

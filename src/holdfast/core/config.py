@@ -66,6 +66,13 @@ KEYS = (
     ("budget.operator_preferences", 5, (0, 100), "% of it for what you answered and refused"),
     ("budget.safety_constraints", 15, (0, 100), "% of it for rules and standing instructions"),
     ("budget.ambient_knowledge", 0, (0, 100), "% of it for all else"),
+    (
+        "memory.embedder",
+        "wordllama",
+        ("wordllama", "minilm", "none"),
+        "what deep memory compares texts by; none: by their words alone",
+    ),
+    ("recall.tokens", 1500, (100, 2500), "tokens a recall answers with, at most"),
     ("vault.path", "", (), "Obsidian vault whose daily note gets a line when a session ends"),
     ("cold.from_percent", 70, (1, 100), "% full from which finished work is summarised"),
     ("cold.every_turns", 10, (1, 1000), "turns between two looks for it"),

@@ -81,6 +81,14 @@ class Home:
     def spool(self) -> str:
         return self.root + "/spool"
 
+    @property
+    def noted(self) -> str:
+        return self.root + "/memory-spool.jsonl"
+
+    @property
+    def memory(self) -> str:
+        return self.root + "/memory.db"
+
     def session(self, session: str, agent: str = "") -> str:
         """The folder of a session, or of one subagent in it: what happens in one never touches
         the other."""

@@ -24,7 +24,7 @@ CREATE TABLE items (id INTEGER PRIMARY KEY, uid TEXT UNIQUE NOT NULL, collection
   first_at INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, files TEXT NOT NULL,
   thread TEXT NOT NULL, seq INTEGER NOT NULL, shape TEXT NOT NULL);
 CREATE INDEX by_thread ON items (thread, seq);
-CREATE INDEX by_time ON items (project, at);
+CREATE INDEX by_time ON items (project, first_at);
 CREATE TABLE places (path TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (path, id)) WITHOUT ROWID;
 CREATE INDEX by_item ON places (id);
 CREATE VIRTUAL TABLE words USING fts5(text, near, far, scope, tokenize = 'porter unicode61');

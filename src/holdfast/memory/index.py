@@ -16,7 +16,7 @@ from holdfast.memory import sql
 from holdfast.memory.database import Database
 from holdfast.memory.shelf import Counts, Filter, Item, Row
 from holdfast.memory.sql import COLUMNS, ROWS
-from holdfast.memory.terms import telling
+from holdfast.memory.terms import storable, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,12 +52,16 @@ class Index:
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
         return self._base.writing()
 
-    def _add(self, db: sqlite3.Connection, items: Sequence[Item]) -> int:
-        threads = dict[str, set[int]]()
+    def _add(self, db: sqlite3.Connection, items: Sequence[Item], anew: bool = False) -> int:
+        new, threads = 0, dict[str, set[int]]()
         for item in items:
-            known = db.execute("SELECT id FROM items WHERE uid = ?", (item.uid,)).fetchone()
+            known = db.execute("SELECT id, shape, at FROM items WHERE uid = ?", (item.uid,)).fetchone()
             at = known[0] if known else self._insert(db, item)
-            if not known:
+            new += not known
+            is_newer = known and item.shape != known[1] and (anew or item.at >= known[2])
+            if is_newer:
+                self._replace(db, at, item)
+            if is_newer or not known:
                 threads.setdefault(item.thread or f"\0{at}", set()).add(at)
             db.execute(
                 "UPDATE items SET at = max(at, ?), first_at = min(first_at, ?) WHERE id = ?",
@@ -68,13 +72,20 @@ class Index:
             self._write_words(db, thread, fresh)
         if threads:
             _changed(db)
-        return sum(map(len, threads.values()))
+        return new
 
     def _insert(self, db: sqlite3.Connection, item: Item) -> int:
         said = {name: getattr(item, name, item.at) for name in COLUMNS}
         said["files"] = json.dumps(item.files)
         insert = f"INSERT INTO items ({', '.join(said)}) VALUES ({sql.marks(COLUMNS)})"  # noqa: S608
         return db.execute(insert, list(said.values())).lastrowid or 0
+
+    def _replace(self, db: sqlite3.Connection, at: int, item: Item) -> None:
+        """The same thing, which says something else now."""
+        said = (item.text, item.title, item.kind, item.shape, json.dumps(item.files), item.at, at)
+        changes = "text = ?, title = ?, kind = ?, shape = ?, files = ?, first_at = ?"
+        db.execute(f"UPDATE items SET {changes} WHERE id = ?", said)  # noqa: S608
+        db.execute("DELETE FROM vectors WHERE id = ?", (at,))
 
     def _write_words(self, db: sqlite3.Connection, thread: str, fresh: set[int]) -> None:
         """Of what is new in a thread, and of what has a new neighbour."""
@@ -138,23 +149,35 @@ class Index:
     # What has been read of the files
 
     def mark(self, path: str) -> str:
-        found = self._db.execute("SELECT mark FROM read WHERE path = ?", (path,)).fetchone()
+        found = self._db.execute("SELECT mark FROM read WHERE path = ?", (storable(path),)).fetchone()
         return found[0] if found else ""
 
     def marked(self, folder: str) -> list[str]:
         """Of the files below a folder, those that were read."""
+        folder = storable(folder)
         beyond = folder + chr(ord("/") + 1)
         found = self._db.execute(
             "SELECT path FROM read WHERE path > ? AND path < ?", (folder + "/", beyond)
         )
         return [row[0] for row in found]
 
+    def is_new(self) -> bool:
+        """Whether nothing was ever read."""
+        return not self._db.execute("SELECT 1 FROM read LIMIT 1").fetchone()
+
+    def unmark(self) -> None:
+        """All files are read again; and the words are indexed anew from what was said."""
+        with self._writing() as db:
+            db.execute("DELETE FROM read")
+            db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+
     def take(self, path: str, mark: str, items: Sequence[Item], anew: bool = False) -> int:
         """What a file says and that it was read, both or neither. `anew`: what it said before is gone."""
+        path = storable(path)
         with self._writing() as db:
             gone = self._no_longer(db, path, {item.uid for item in items}) if anew else []
             self._remove(db, gone)
-            new = self._add(db, items)
+            new = self._add(db, items, anew)
             db.execute("DELETE FROM read WHERE path = ?", (path,))
             if mark:
                 db.execute("INSERT INTO read VALUES (?, ?)", (path, mark))
@@ -274,13 +297,17 @@ class Index:
 
     def timeline(self, where: Filter, most: int) -> list[Row]:
         limits, values = sql.limits(where)
-        return self._rows(f"1{limits} ORDER BY i.at DESC, i.id DESC LIMIT ?", (*values, most))
+        return self._rows(f"1{limits} ORDER BY i.first_at DESC, i.id DESC LIMIT ?", (*values, most))
 
     def every(self) -> Iterator[Row]:
         last = 0
         while ids := self._db.execute("SELECT id FROM items WHERE id > ? LIMIT 500", (last,)).fetchall():
             yield from self._rows("i.id > ? AND i.id <= ? ORDER BY i.id", (last, ids[-1][0]))
             last = ids[-1][0]
+
+    def alike(self, shapes: Sequence[str]) -> list[str]:
+        """uids of all that say the same."""
+        return [uid for _, uid in self._pairs("shape", "uid", [one for one in shapes if one])]
 
     def counts(self, model: str = "") -> Counts:
         kept = dict(self._db.execute("SELECT collection, count(*) FROM items GROUP BY collection"))

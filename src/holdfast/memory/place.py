@@ -30,14 +30,15 @@ def project_of(app: Holdfast, given: str | None) -> str:
 def memory_of(app: Holdfast, project: str) -> str:
     """As the client finds it: by the user's own settings, never by those of a project; else below its
     projects, under the name of the repository that all working trees share."""
-    own = _setting(app)
-    if own:
-        return own
+    return _setting(app) or f"{app.client_dir}/projects/{slug(repository_of(project))}/memory"
+
+
+def repository_of(project: str) -> str:
+    """The folder that all working trees of a project share; without git, the project itself."""
     tree = worktree.find(project)
-    base = tree.root if tree else project
     if tree and os.path.basename(tree.common) == ".git":
-        base = os.path.dirname(tree.common)
-    return f"{app.client_dir}/projects/{slug(base)}/memory"
+        return os.path.dirname(tree.common)
+    return tree.root if tree else project
 
 
 def _setting(app: Holdfast) -> str:

@@ -99,7 +99,8 @@ class Shelf(Protocol):
     """An engine. Scores are higher for what fits better, and are compared with others of one call only."""
 
     def add(self, items: Sequence[Item]) -> int:
-        """How many are new. One whose uid is known is dated anew, and has one source more."""
+        """How many are new. One whose uid is known is dated anew, has one source more, and, where its shape
+        is another, says from now on what the newer one says."""
 
     def remove(self, uids: Iterable[str]) -> int:
         """Gone: from rows, words, vectors and whatever log the engine keeps."""
@@ -127,7 +128,7 @@ class Shelf(Protocol):
         """The item with those of its thread before and after it, in their order."""
 
     def timeline(self, where: Filter, most: int) -> list[Row]:
-        """The newest, newest first."""
+        """Those that were first said last, newest first."""
 
     def lacking(self, model: str, most: int) -> list[tuple[str, str]]:
         """(uid, text to embed) of items without a vector of this model."""

@@ -76,7 +76,7 @@ def limits(where: Filter, every: bool = True) -> tuple[str, list[Any]]:
             values += given
     for condition, value in (
         ("i.session = ?", where.session),
-        ("i.at >= ?", where.since),
+        ("i.first_at >= ?", where.since),
         ("i.first_at < ?", where.until),
     ):
         if value:

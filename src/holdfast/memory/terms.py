@@ -40,6 +40,11 @@ def shape(text: str) -> str:
     return sha256_hex(" ".join(kept).encode("utf-8", "replace"))[:24] if kept else ""
 
 
+def storable(text: str) -> str:
+    """A path may hold bytes that are no text: as text that a database takes, the same each time."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def key(*parts: object) -> str:
     """A uid made from what something is."""
     return sha256_hex("\0".join(map(str, parts)).encode("utf-8", "replace"))[:24]

@@ -33,10 +33,14 @@ READS = {
     "health": "holdfast.ops.health:health",
     "history": "holdfast.ops.history:history",
     "latency": "holdfast.ops.latency:latency",
+    "memory.around": "holdfast.ops.recall:around",
+    "memory.collections": "holdfast.ops.remember:collections",
     "memory.lint": "holdfast.ops.topics:lint",
     "memory.list": "holdfast.ops.topics:list_all",
     "memory.show": "holdfast.ops.topics:show",
+    "memory.timeline": "holdfast.ops.recall:timeline",
     "preserve": "holdfast.ops.survival:preserve",
+    "recall": "holdfast.ops.recall:recall",
     "receipt": "holdfast.ops.survival:receipt",
     "replay": "holdfast.ops.replay:replay",
     "rules.conflicts": "holdfast.ops.rules:disputed",
@@ -67,8 +71,11 @@ WRITES = {
     "hooks.git-commit": "holdfast.ops.breakpoints:commit",
     "hooks.test-result": "holdfast.ops.breakpoints:result",
     "context.auto-save": "holdfast.ops.contract:auto_save",
+    "memory.drain": "holdfast.ops.remember:drain",
+    "memory.erase": "holdfast.ops.remember:erase",
     "memory.fix": "holdfast.ops.topics:fix",
     "memory.forget": "holdfast.ops.topics:forget",
+    "memory.learn": "holdfast.ops.remember:learn",
     "memory.move": "holdfast.ops.topics:move",
     "memory.update": "holdfast.ops.topics:update",
     "memory.write": "holdfast.ops.topics:write",
@@ -93,6 +100,7 @@ LOCAL = {
     "doctor": "holdfast.install.doctor:doctor",
     "install": "holdfast.install.operations:install",
     "mcp": "holdfast.mcp.command:serve",
+    "memory.rebuild": "holdfast.ops.remember:rebuild",
     "monitor": "holdfast.ops.monitor:monitor",
     "report": "holdfast.report.page:report",
     "rs": "holdfast.ops.resume:rs",
@@ -107,15 +115,16 @@ LOCAL = {
 BY_HAND = {"batch.plan": ("out",), "replay": ("png", "html")}
 
 #: The tools that an agent always has before it; the others it has to look for, by their names.
-ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health")
+ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health", "recall")
 #: Writes that take something away, and writes that may be done twice to the same end.
-DESTRUCTIVE = ("memory.forget", "memory.update")
+DESTRUCTIVE = ("memory.erase", "memory.forget", "memory.update")
 IDEMPOTENT = (
     "board.ack",
     "budget.evict",
     "budget.pin",
     "budget.set",
     "checkpoint.pin",
+    "memory.drain",
     "memory.fix",
     "memory.move",
 )

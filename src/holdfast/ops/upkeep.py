@@ -55,6 +55,7 @@ def status(app: Holdfast) -> Status:
         *_vault(app),
         *_readable(app, _sessions),
         *_readable(app, _checkpoints),
+        *_readable(app, _memory),
         *_readable(app, _trail),
     ]
     states = _names(app)
@@ -216,6 +217,22 @@ def _checkpoints(app: Holdfast) -> list[Check]:
         what = f"{listed.damaged} lines of {app.home.index} cannot be read"
         return [Check("checkpoints", False, what, "holdfast checkpoint repair")]
     return [Check("checkpoints", True, f"{len(listed.entries):,} in the index")]
+
+
+def _memory(app: Holdfast) -> list[Check]:
+    from holdfast.memory import deep  # which loads more than all the rest
+
+    found = deep.standing(app)
+    if found.trouble:
+        return [Check("memory", False, found.trouble, "holdfast memory rebuild")]
+    if found.aside:
+        what = f"a damaged index was set aside: {found.aside[-1]}"
+        return [Check("memory", False, what, "holdfast memory rebuild, then remove that file")]
+    kept = f"{found.counts.items:,} items, {found.bytes >> 20:,} MB" if found.bytes else "nothing kept yet"
+    waits = f"; {found.waiting:,} bytes of notes wait" if found.waiting else ""
+    is_whole = not found.mode.startswith(deep.KEYWORD_ONLY) or app.config["memory.embedder"] == "none"
+    fix = "" if is_whole else "pip install 'holdfast[all]', or: holdfast config set memory.embedder none"
+    return [Check("memory", is_whole, f"{kept}; {found.mode}{waits}", fix)]
 
 
 def _trail(app: Holdfast) -> list[Check]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.app import Holdfast
-from holdfast.disk import compiled, trail
+from holdfast.disk import compiled, noted, trail
 from holdfast.errors import HoldfastError
 from holdfast.ops import contract
 from holdfast.ops.breakpoints import drain
@@ -24,7 +24,7 @@ from holdfast.ops.config import settled
 from holdfast.ops.registry import Operation
 from holdfast.ops.saves import Draft, Saved, keep
 
-_WRITES = "writes"
+_WRITES, _MEMORY = "writes", "memory"
 #: Turns of the event loop in which saves that are just arriving join a batch.
 _TURNS = 3
 #: Operation -> the parameter with which it neither reads nor writes a file.
@@ -133,6 +133,7 @@ class Work:
         trouble = ""
         try:
             await self.in_thread(_WRITES, lambda: drain(app))
+            await self.in_thread(_MEMORY, lambda: _remember(app))
         except (HoldfastError, OSError) as problem:  # it waits on
             trouble = str(problem)
         if trouble and trouble != self._trouble:  # said once, not every two seconds
@@ -144,6 +145,15 @@ class Work:
         for lane in self._lanes.values():
             lane.shutdown(wait=False, cancel_futures=True)
         return not wait(set(self._running), seconds).not_done
+
+
+def _remember(app: Holdfast) -> None:
+    if noted.size(app.home):
+        from holdfast.memory import (
+            deep,
+        )  # with numpy and a table of vectors: only where there is work for it
+
+        deep.take_in(app)
 
 
 def _kept(app: Holdfast, drafts: list[Draft]) -> dict[int, Saved | HoldfastError | OSError]:

@@ -1,0 +1,199 @@
+"""Deep memory looked after: what it holds, what is added and erased by hand, how it is made anew."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from holdfast.app import Holdfast
+from holdfast.clock import new_id, now, rfc3339
+from holdfast.core.fence import inert
+from holdfast.core.plain import excerpt, one_line
+from holdfast.errors import BadInput, NotFound
+from holdfast.material import redactor_of
+from holdfast.memory import deep, own
+from holdfast.memory.feed import Feed, embedded
+from holdfast.memory.index import Index
+from holdfast.memory.place import project_of, repository_of
+from holdfast.memory.shelf import COLLECTIONS, LONGEST
+from holdfast.memory.terms import key, shape, words
+from holdfast.ops.progress import Bar
+
+_TITLE = 160
+
+
+@dataclass(frozen=True)
+class Collection:
+    name: str
+    items: int
+
+
+@dataclass(frozen=True)
+class Collections:
+    """`mode`: what is searched by; `waiting`: bytes that hooks have noted and nobody has taken in."""
+
+    path: str
+    bytes: int
+    items: int
+    vectors: int
+    mode: str
+    waiting: int
+    collections: list[Collection]
+    trouble: str
+
+
+@dataclass(frozen=True)
+class Learned:
+    uid: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"learned {self.uid}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Erased:
+    """`still_in`: files that say it; it does not come back from them."""
+
+    erased: int
+    still_in: list[str]
+
+    def __str__(self) -> str:
+        rest = "".join(f"\nthe file still says it: {path}" for path in self.still_in)
+        return f"{self.erased} erased for good; they are not taken in again{rest}"
+
+
+@dataclass(frozen=True)
+class Drained:
+    """`amiss`: what could not be taken in, and why."""
+
+    new: int
+    items: int
+    mode: str
+    amiss: dict[str, str]
+
+    def __str__(self) -> str:
+        rest = "".join(f"\nnot taken in: {path}: {why}" for path, why in self.amiss.items())
+        return f"{self.new:,} new, {self.items:,} in all; {self.mode}{rest}"
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    items: int
+    gone: int
+    mode: str
+    amiss: dict[str, str]
+
+    def __str__(self) -> str:
+        rest = "".join(f"\nnot taken in: {path}: {why}" for path, why in self.amiss.items())
+        gone = f"{self.gone:,} that no file says any more are gone; " if self.gone else ""
+        return f"{self.items:,} memories from files; {gone}{self.mode}{rest}"
+
+
+def collections(app: Holdfast) -> Collections:
+    """How much deep memory holds, by collection, and what it is searched by."""
+    found = deep.standing(app)
+    counts = found.counts
+    return Collections(
+        app.home.memory,
+        found.bytes,
+        counts.items,
+        counts.vectors,
+        found.mode,
+        found.waiting,
+        [Collection(name, counts.collections.get(name, 0)) for name in COLLECTIONS],
+        found.trouble,
+    )
+
+
+def learn(
+    app: Holdfast,
+    text: str,
+    *,
+    title: str = "",
+    type: str = "note",  # noqa: A002
+    files: list[str] | None = None,
+    project: str | None = None,
+) -> Learned:
+    """Keep a finding for later sessions of this project: a fix, a reason, a dead end. `recall` finds it.
+
+    Parameters
+    ----------
+    text
+        What is to be remembered, so that it can stand alone.
+    title
+        What it is about.
+    type
+        note, decision, issue, deadend or howto.
+    files
+        Files it is about.
+    project
+        The folder sessions work in; else the client's, or the repository we are in.
+    """
+    kinds = ("note", "decision", "issue", "deadend", "howto")
+    if type not in kinds:
+        raise BadInput(f"there is no type {type[:40]!r}; there are {', '.join(kinds)}")
+    folder = project_of(app, project)
+    redact = redactor_of(app, folder).text
+    said = one_line(redact(text[: 8 * LONGEST]))
+    if not words(said):
+        raise BadInput("there is nothing to remember: the text is empty")
+    if len(text) > LONGEST:
+        raise BadInput(f"the text has {len(text):,} characters; one memory has {LONGEST:,} at most")
+    if shape(said) in own.Forgotten(app):
+        raise BadInput("that was erased for good, and is not taken in again; say it in other words")
+    uid = new_id(now())
+    paths = [excerpt(redact(one), 300) for one in (files or [])[:16]]
+    made = {
+        "uid": uid,
+        "at": rfc3339(now()),
+        "project": repository_of(folder),
+        "kind": type,
+        "files": paths,
+    }
+    own.learn(app, {**made, "title": excerpt(redact(title), _TITLE), "text": said})
+    with deep.opened(app):  # which takes it in
+        return Learned(key("learned", uid), inert(said))
+
+
+def erase(app: Holdfast, uids: list[str]) -> Erased:
+    """Make deep memory forget: out of text, words, vectors and log, and never taken in again from any file.
+
+    Parameters
+    ----------
+    uids
+        Of the memories, as `recall` names them.
+    """
+    with deep.opened(app) as (shelf, _):
+        rows = shelf.rows(uids)
+        unknown = [uid for uid in uids if uid not in rows]
+        if unknown:
+            raise NotFound(
+                f"there is no memory {unknown[0][:80]!r}; `holdfast recall` names those there are"
+            )
+        shapes = sorted({row.shape for row in rows.values()})
+        own.forget(app, shapes)
+        own.unlearn(app, {said["uid"] for said in own.learned(app) if shape(said["text"]) in shapes})
+        gone = shelf.remove(shelf.alike(shapes))  # also what says the same elsewhere
+    still = {path for row in rows.values() for path in row.sources if os.path.exists(path)}
+    return Erased(gone, sorted(still - {own.learned_path(app)}))
+
+
+def drain(app: Holdfast) -> Drained:
+    """Take in what hooks have noted, and make vectors of all that have none."""
+    with Bar("taking in") as bar, Index(app.home.memory) as shelf:
+        feed = Feed(app, shelf)
+        feed.drain(project_of(app, None))
+        embedded(shelf, app.config["memory.embedder"], 1 << 62, bar.show)
+        items = shelf.counts().items
+    return Drained(feed.fed.new, items, deep.standing(app).mode, feed.fed.amiss)
+
+
+def rebuild(app: Holdfast) -> Rebuilt:
+    """Make deep memory anew from all files: transcripts, checkpoints, summaries, topics, saves."""
+    with Bar("reading") as bar, Index(app.home.memory) as shelf:
+        feed = Feed(app, shelf)
+        gone = feed.rebuild(bar.show)
+        embedded(shelf, app.config["memory.embedder"], 1 << 62, bar.show)
+        items = shelf.counts().items
+    return Rebuilt(items, gone, deep.standing(app).mode, feed.fed.amiss)
