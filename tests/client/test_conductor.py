@@ -121,3 +121,20 @@ def test_ten_files_are_refactored_in_batches_and_gone_on_with_after_a_kill(
             counts = request["usage"].values()
             used[request["session"]].append(sum(value for value in counts if type(value) is int))
     assert all(max(counts) - min(counts) <= BUDGET for counts in used.values())
+
+
+@pytest.mark.parametrize(("used", "sessions"), [(100_000, [2]), (700_000, [1, 1])], ids=["room", "no room"])
+def test_a_session_above_sixty_percent_is_given_no_other_task(
+    machine: Machine, binary: Path, used: int, sessions: list[int]
+) -> None:
+    nodes = {f"batch_{at}": {"type": "parallel", "tasks": [_task(at)]} for at in range(2)}
+    edges = [{"from": "batch_0", "to": "batch_1"}]
+    (machine.project / "workflow.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    told = {f"step number {at}": [{"say": "Done.", "context": used}] for at in range(2)}
+    run = carried_out(machine, binary, {"told": told})
+    assert (run.returncode, run.refused, run.unplayed) == (0, [], {}), run.stderr
+    assert [session["tasks"] for session in state(machine)["sessions"]] == sessions
+
+
+def _task(at: int) -> dict:
+    return {"id": f"step-{at}", "description": f"Do step number {at}", "estimated_files": 1}

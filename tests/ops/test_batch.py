@@ -13,6 +13,7 @@ import pytest
 from holdfast.app import Holdfast
 from holdfast.cli.main import main
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.ops import costs
 from holdfast.ops.batch import Plan, calibrate, plan
 from session import Script, text
 
@@ -198,6 +199,26 @@ def test_estimates_are_scaled_by_what_past_tasks_cost(app: Holdfast) -> None:
     assert made.calibrated == 60
     assert 22_000 < made.batches[0].tasks[0].estimate < 26_000
     assert calibrate(app).kept == 60  # the same sessions count once
+
+
+def test_prompts_do_not_make_a_task_smaller_than_its_files(app: Holdfast) -> None:
+    """Where words say nothing of the cost, large tasks would be taken for small ones."""
+    script, used = Script("s1"), 10_000
+    script.prompt("hello")
+    script.answer(context=used)
+    for number in range(40):
+        script.prompt("fix" + " it" * 1000 * (number % 8))
+        script.answer(context=used + 100)
+        used += 3_000
+        script.answer(context=used)
+    session(app, "s1", script)
+    calibrate(app)
+    Path("large.py").write_text("x = 1\n" * 9_000)
+    task = {"description": "fix", "files": ["large.py"]}
+    assert planned(app, [task]).batches[0].tasks[0].estimate > 18_000
+    rows = {costs.planned_name("r", str(number)): (20_000, 5_000) for number in range(20)}
+    costs.note(app, rows)
+    assert planned(app, [task]).batches[0].tasks[0].estimate < 6_000
 
 
 def test_damaged_costs_are_no_missing_ones(app: Holdfast) -> None:

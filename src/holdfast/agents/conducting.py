@@ -204,7 +204,7 @@ class Conductor:
             self._save()
             self._shown.task(name, f"{own.status}{f': {why}' if why else ''}", ended=own.status == DONE)
         if own.status == DONE and own.cost:
-            costs.note(self._app, {f"{self.state.run}:{name}": (raw, own.cost)})
+            costs.note(self._app, {costs.planned_name(self.state.run, name): (raw, own.cost)})
         return own.status == DONE
 
     async def _start(self, task: dict, session: str, is_new: bool) -> children.Child:

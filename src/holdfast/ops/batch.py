@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.app import Holdfast
 from holdfast.core import batch, together
-from holdfast.core.costs import Scale, apart, median_error
+from holdfast.core.costs import apart, median_error
 from holdfast.disk import client, files
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops import cochange, costs, tasklist
@@ -91,14 +91,14 @@ def plan(
     folder = os.getcwd()
     room, room_from = _budget(app, session, budget)
     listed = tasklist.read(path, folder)
-    scale = costs.scale(app)
-    cost = _cost(listed, folder, scale)
+    scales = costs.scales(app)
+    cost = _cost(listed, folder, scales)
     names = [name for task in tasklist.everything(listed) for name in task.get("files", ())]
     planned = batch.batches(
         listed, room, cost, together.by_history(cochange.shares(folder, names, app.environ))
     )
     shown = [
-        PlannedBatch(f"batch_{number}", [_shown(task, cost, scale) for task in one], sum(map(cost, one)))
+        PlannedBatch(f"batch_{number}", [_shown(task, cost, scales) for task in one], sum(map(cost, one)))
         for number, one in enumerate(planned)
     ]
     made = _workflow(planned, cost, room, folder)
@@ -108,7 +108,14 @@ def plan(
     if room_from == "fresh":
         warnings.append(f"session {session} has no room left: this is planned for a new one of its kind")
     return Plan(
-        folder, room, room_from, scale.rows, shown, warnings, made, os.path.abspath(out) if out else ""
+        folder,
+        room,
+        room_from,
+        scales.every.rows,
+        shown,
+        warnings,
+        made,
+        os.path.abspath(out) if out else "",
     )
 
 
@@ -125,18 +132,18 @@ def _budget(app: Holdfast, session: str | None, budget: int | None) -> tuple[int
     return measured(app, session).capacity * app.config["orchestrator.room_percent"] // 100, "fresh"
 
 
-def _cost(listed: list[dict], folder: str, scale: Scale) -> Callable[[dict], int]:
+def _cost(listed: list[dict], folder: str, scales: costs.Scales) -> Callable[[dict], int]:
     names = {name for task in tasklist.everything(listed) for name in task.get("files", ())}
     sizes = {name: costs.file_tokens(folder, name) for name in names}
 
     def cost(task: dict) -> int:
-        return scale(batch.sized(task, sizes))
+        return scales.cost(task, sizes)
 
     return cost
 
 
-def _shown(task: dict, cost: Callable[[dict], int], scale: Scale) -> PlannedTask:
-    estimate = cost(task)
+def _shown(task: dict, cost: Callable[[dict], int], scales: costs.Scales) -> PlannedTask:
+    estimate, scale = cost(task), scales.of(task)
     warning = str(task.get("warning", ""))
     if estimate > batch.LARGEST_WINDOW:
         warning = f"{batch.WARNING}: {TOO_LARGE}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,6 +30,8 @@ _MOST = 1000
 _SHOWN, _AROUND = 1.2, 300
 #: More of one file the client does not read at once.
 _MOST_OF_FILE = 25_000
+#: In the name of a task that was carried out as planned; a prompt has none.
+_PLANNED = ":"
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,9 +41,32 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True):
     tasks: dict[str, tuple[int, int]]
 
 
-def scale(app: Holdfast) -> Scale:
-    """What past tasks say of an estimate. What is damaged is said, not passed over."""
-    return learned(read(app.home).tasks.values())
+class Scales(NamedTuple):
+    """What past tasks say of an estimate: all of them, and those that were carried out as planned."""
+
+    every: Scale
+    planned: Scale
+
+    def of(self, task: dict) -> Scale:
+        return self.planned if self.planned.rows and task.get("files") else self.every
+
+    def cost(self, task: dict, sizes: dict[str, int]) -> int:
+        """Prompts say so little that by them large tasks seem smaller than they are. So one that names its
+        files takes no less than they do, unless tasks that were planned say otherwise."""
+        by_size, scale = sized(task, sizes), self.of(task)
+        is_bound = bool(task.get("files")) and scale is self.every
+        return max(by_size, scale(by_size)) if is_bound else scale(by_size)
+
+
+def scales(app: Holdfast) -> Scales:
+    """What is damaged is said, not passed over."""
+    known = read(app.home).tasks
+    planned = [row for name, row in known.items() if _PLANNED in name]
+    return Scales(learned(known.values()), learned(planned))
+
+
+def planned_name(run: str, task: str) -> str:
+    return f"{run}{_PLANNED}{task}"
 
 
 def read(home: Home) -> Costs:
