@@ -244,5 +244,5 @@ def test_a_clock_is_believed_a_day_after_it_leapt(
     assert [(clock.at(entry["created"]) - NOW) // (24 * HOUR) for entry in found] == left
 
 
-def tidied_each_time(real, home, folder, _iteration, at, days) -> None:
-    real(home, folder, 1, at, days)
+def tidied_each_time(real, home, folder, _iteration, at, config) -> None:
+    real(home, folder, 1, at, config)

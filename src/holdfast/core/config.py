@@ -36,6 +36,7 @@ KEYS = (
     ("checkpoints.every_turns", 5, (1, 100), "turns of work after which the next is taken"),
     ("checkpoints.keep_days", 7, (1, 36500), "days they are kept; pinned and newest ones for good"),
     ("checkpoints.share", False, (), "whether git shows the folder they are in"),
+    ("sessions.keep_days", 90, (30, 36500), "days a session is remembered whose transcript is gone"),
     (
         "compaction.block_unverified",
         "never",

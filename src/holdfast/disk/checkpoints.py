@@ -88,7 +88,7 @@ def take(
         tell(entry)
         _afterwards(home, folder, entry, key)
         leave()
-        _tidied(home, folder, entry["iteration"], draft.at, config["checkpoints.keep_days"])
+        _tidied(home, folder, entry["iteration"], draft.at, config)
     return entry
 
 
@@ -102,17 +102,19 @@ def _afterwards(home: Home, folder: Folder, entry: dict, key: bytes) -> None:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 
 
-def _tidied(home: Home, folder: Folder, iteration: int, at: int, days: int) -> None:
+def _tidied(home: Home, folder: Folder, iteration: int, at: int, config: Config) -> None:
     """Now and then what is old goes. The whole folder is listed for it: the larger it is, the more seldom,
     and the more is looked at then."""
     times = 1 + posix.fstat(folder.fd).st_size // _LISTED
     turn, rest = divmod(iteration, _PRUNED_EVERY * times)
     if rest != 1:
         return
-    from holdfast.disk import retention
+    from holdfast.disk import oldsessions, retention
 
+    days = config["checkpoints.keep_days"]
     try:
         retention.prune_folder(home, folder, at, _LOOKED_AT * times, days, turn, is_asked=False)
+        oldsessions.prune(home, at, config["sessions.keep_days"])
     except (OSError, BadInput) as problem:
         trail.note(home, "degraded.index", what=f"{type(problem).__name__}: {problem}")
 
