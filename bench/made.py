@@ -70,6 +70,9 @@ class Session:
     def pre_compact(self, cwd: Path) -> bytes:
         return self._event(cwd, "PreCompact", trigger="auto")
 
+    def post_compact(self, cwd: Path) -> bytes:
+        return self._event(cwd, "PostCompact", trigger="auto", compact_summary="<summary>all</summary>")
+
     def session_start(self, cwd: Path) -> bytes:
         return self._event(cwd, "SessionStart", source="compact")
 

@@ -6,7 +6,7 @@ from holdfast.apart import by_a_child
 from holdfast.app import GATHERED, Holdfast
 from holdfast.core.compose import Composer
 from holdfast.core.digest import sha256_hex
-from holdfast.core.events import Event
+from holdfast.core.events import Event, goes_on
 from holdfast.core.facts import Facts
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
@@ -67,6 +67,7 @@ class Material:
         self.redactor = redactor_of(app, self.ground.project, key)
         self.transcript = transcript
         self._limits = _MOST_AT.get(event.name, _MOST)
+        self._keeps = not goes_on(event)
         self._facts: Facts | None = None
         self._sections: dict[str, list[str]] | None = None
         self.room = _ROOM
@@ -81,7 +82,7 @@ class Material:
             before = known.offset
             most, seconds = self._limits
             self._facts = self._gather(known, most, min(seconds, self.app.left(GATHERED)))
-            if self._facts is not known or self._facts.offset != before:
+            if self._keeps and (self._facts is not known or self._facts.offset != before):
                 self._facts.worths = [item.worth for item in self.weighed]  # a brief need not weigh again
                 self._save(self._facts)
         return self._facts

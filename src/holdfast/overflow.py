@@ -12,14 +12,23 @@ _LARGEST = 8 << 20
 
 
 def keep(
-    app: Holdfast, state: State, facts: Facts, tasks: list[tuple[str, str]], errors: list[str], of: str = ""
+    app: Holdfast,
+    state: State,
+    facts: Facts,
+    tasks: list[tuple[str, str]],
+    errors: list[str],
+    of: str = "",
+    later: bool = False,
 ) -> str:
     """Where it is, made anew unless it says all that is known now; "" where that is not possible. `of`: the
-    session that the facts are of, if it is another; then that one's file is as good."""
+    session that the facts are of, if it is another; then that one's file is as good. `later`: so is one of
+    less, because somebody comes at once who makes it anew."""
     path = _kept(app, State(of), facts, of) if of else ""
     path = path or _kept(app, state, facts, of)
     if path or not facts.units:
         return path
+    if later and files.is_there(_path(app, state)):
+        return _path(app, state)
     lines = [_head(of or state.session, facts), DATA, *_known(facts, tasks, errors), *_said(facts)]
     path = _path(app, state)
     try:

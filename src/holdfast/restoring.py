@@ -90,7 +90,7 @@ def _added(
 
 def _after_compaction(event: Event, state: State, app: Holdfast, material: Material) -> str:
     facts, tasks, errors = material.facts, material.tasks, material.errors
-    whole = overflow.keep(app, state, facts, tasks, errors)
+    whole = overflow.keep(app, state, facts, tasks, errors, later=bool(state.heard.owed))
     says = f"Kept by holdfast from before the compaction. {DATA}"
     says += _unsaved(app) + _more(state.heard.saved.get("path", ""), whole)
     now = _now(event, state, app, material)
@@ -124,12 +124,15 @@ def _more(path: str, whole: str) -> str:
 
 
 def _now(event: Event, state: State, app: Holdfast, material: Material) -> list[str]:
-    """What somebody else has changed since the checkpoint."""
+    """What somebody else has changed since the checkpoint. How the session itself has left what it edited
+    after it only the next one knows."""
     probe, saved = _git(event, state, material), state.heard.saved
     marks = saved.get("files", {})
-    paths = [path for path in edited(material.facts) if str(fingerprint(path)) in marks]
-    if paths:
+    if marks:
         done = after(state, material.transcript)
+        own = {row[0] for row in done.edits}
+        numbers = {path: fingerprint(path) for path in edited(material.facts)}
+        paths = [path for path, number in numbers.items() if str(number) in marks and number not in own]
         probe.files(paths, marks, checkpoints.known_key(app.home), saved["at"], done)
     return probe.news()
 

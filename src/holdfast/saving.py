@@ -10,7 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
 from holdfast.core import checkpoint, decide
 from holdfast.core.digest import sha256_hex
-from holdfast.core.events import Event
+from holdfast.core.events import Event, goes_on
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 #: A disk that refuses is not asked again on every tool call.
 _AGAIN_MS = 30_000
-_PATIENT = ("PreCompact", "SessionStart", "SessionEnd", "Stop", "StopFailure", "SubagentStop", decide.ASKED)
+_PATIENT = (
+    *("PreCompact", "SessionStart", "PostCompact", "SessionEnd", "Stop", "StopFailure", "SubagentStop"),
+    decide.ASKED,
+)
 
 
 def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
@@ -53,7 +56,11 @@ def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
 
 
 def is_time(state: State, event: Event) -> bool:
+    """After a compaction not yet: what was said before it is still in the transcript, and the debt is in
+    the state."""
     owed = state.heard.owed
+    if goes_on(event):
+        return False
     waited = event.at - owed.get("tried_at", 0)
     return event.name in _PATIENT or owed["tries"] < 2 or not 0 <= waited < _AGAIN_MS
 
@@ -92,7 +99,7 @@ def pay(
         _failed(state, app, problem)
         return {}
     _paid(state, entry, event, app, decide.reached(state), rung, marks)
-    if event.name == "SessionEnd":  # whoever goes on from here finds it made
+    if event.name in ("SessionEnd", "PostCompact"):  # whoever goes on from here finds it made
         made = material()
         overflow.keep(app, state, made.facts, made.tasks, made.errors)
     return entry

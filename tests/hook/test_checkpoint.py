@@ -49,7 +49,6 @@ TRIGGERS = [
     (0, "PreCompact", {}, "compaction"),
     (1, "PreCompact", {}, "compaction"),
     (1, "PreCompact", {"trigger": "manual"}, "compaction"),
-    (1, "SessionStart", {"source": "compact"}, "compacted since the last"),
     (0, "SessionStart", {"source": "compact"}, ""),
     (9, "SessionStart", {"source": "startup"}, ""),
     (9, "SessionStart", {"source": "resume"}, ""),
@@ -193,12 +192,17 @@ def test_without_any_transcript_batches_and_stops_are_the_work(home, project):
     assert said.startswith("There is no transcript to read")
 
 
-def test_a_compaction_that_came_without_a_word_is_saved_when_the_session_goes_on(session, home):
+@pytest.mark.parametrize("then", ["PostCompact", "PostToolUse", "UserPromptSubmit", "SessionEnd"])
+def test_a_compaction_that_came_without_a_word_is_saved_when_the_session_goes_on(session, home, then):
     session.turn(times=FIRST - 1)
     session.hook("PostToolUse")
     session.compact()
     session.hook("SessionStart", source="compact")
-    assert reasons(home) == ["compacted since the last"]
+    assert reasons(home) == []  # the session waits for its brief; PostCompact comes next
+    assert owed(home)["why"] == "compacted since the last"
+    session.hook(then)
+    assert reasons(home) == ["session ended" if then == "SessionEnd" else "compacted since the last"]
+    assert owed(home) == {}
     assert newest(home).sections["Goal"] == ["fix the parser (entry uuid--1)"]
 
 

@@ -553,3 +553,15 @@ def test_nothing_comes_from_another_project_or_session(home, tmp_path):
 def test_an_unknown_source_is_told_nothing(ended, home):
     for source in ("", "teleport", None, 5):
         assert Work(home, ended.project, "s2").start(source) == ""
+
+
+def test_the_file_that_a_brief_names_has_what_came_after_an_early_summary(work):
+    """PreCompact, more work, and then the swap: the brief does not wait for it, PostCompact makes it anew."""
+    work.compact()
+    work.hook("PreCompact")
+    work.prompt("The weir at Dunmore stays shut until Friday.")
+    work.say("It stays shut.")
+    path = work.folder() / "overflow.md"
+    assert str(path) in work.start("compact")
+    work.hook("PostCompact", compact_summary="<summary>nothing</summary>")
+    assert "The weir at Dunmore stays shut until Friday." in path.read_text()

@@ -36,6 +36,12 @@ def ran_out(event: Event) -> bool:
     return event.name == "StopFailure" and "prompt is too long" in said.lower()
 
 
+def goes_on(event: Event) -> bool:
+    """Whether a session waits for what it is told after a compaction. What need not be done by then is left
+    to PostCompact, which follows at once."""
+    return event.name == "SessionStart" and event.data.get("source") == "compact"
+
+
 def from_hook(payload: bytes, at: int, size: int, name: str = "") -> Event:
     """`payload` is what was kept of `size` bytes; `name` is for payloads that name no event."""
     if not payload.strip():
