@@ -30,7 +30,7 @@ from hooks import PACKAGE, check_attached, check_said, command, copy_package, ed
 
 EVERY = DEFAULTS["checkpoints.every_turns"]
 PLUGIN = PACKAGE.parent.parent / "plugin"
-INSTALLED = installed({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False)
+INSTALLED = installed({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False)
 #: What the client estimates for a short tool result, and holdfast.
 LITTLE = 200
 #: How the client tells a person that a hook went wrong, or what it said.

@@ -79,7 +79,7 @@ def driven(
         {"event": "Stop", "times": 2, "within_s": 120},
         {"type": "/exit"},
     ]
-    settings = installed({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=True)
+    settings = installed({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=True)
     run = machine.run({"main": turns}, ["--model", model], settings=settings, keys=keys, within_s=280)
     assert (run.trouble, run.refused, run.unplayed) == ("", [], {})
     return Driven(model, capacity, machine, run)
@@ -151,7 +151,7 @@ def test_a_session_that_thrashes_gets_one_message_that_names_what_refills_it(
     run = machine.run(
         {"main": [reads | {"context": 60_000}, *filled, *calm, {"say": "finished", "context": 44_000}]},
         ["-p", "go", "--model", "claude-opus-4-6"],
-        settings=installed({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False),
+        settings=installed({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False),
     )
     assert (run.returncode, run.refused, run.unplayed) == (0, [], {})
     assert [request["kind"] for request in run.requests].count("summary") == 3

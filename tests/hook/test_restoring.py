@@ -556,7 +556,7 @@ def test_an_unknown_source_is_told_nothing(ended, home):
 
 
 def test_the_file_that_a_brief_names_has_what_came_after_an_early_summary(work):
-    """PreCompact, more work, and then the swap: the brief does not wait for it, PostCompact makes it anew."""
+    """PreCompact, more work, then the swap: the brief does not wait for it, PostCompact makes it anew."""
     work.compact()
     work.hook("PreCompact")
     work.prompt("The weir at Dunmore stays shut until Friday.")

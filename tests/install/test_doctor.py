@@ -15,6 +15,7 @@ from holdfast.app import Holdfast
 from holdfast.install.doctor import TESTED, doctor
 from holdfast.install.operations import install
 from holdfast.ops.config import compile_now
+from holdfast.ops.upkeep import Check
 
 REPO = Path(__file__).resolve().parent.parent.parent
 
@@ -168,3 +169,65 @@ def test_another_client_is_named_but_no_failure(machine: Path, version: str, say
 def test_the_tested_client_is_the_pinned_one() -> None:
     pin = json.loads((REPO / "tests/client/pin.json").read_text())
     assert pin["version"] == TESTED
+
+
+@pytest.mark.parametrize("below", ["client", "project/.claude"])
+def test_a_file_in_place_of_one_of_our_commands_is_found(machine: Path, below: str) -> None:
+    """One in a project stands before the plugin's, too."""
+    install(opened(machine))
+    path = machine / below / "commands/holdfast/save.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("Save the whales.")
+    found = doctor(opened(machine))
+    (bad,) = [check for check in found.checks if not check.ok]
+    assert f"{path} is not holdfast's, and stands in place of /holdfast:save" in bad.what
+    assert bad.fix.startswith(f"move {path} away")
+    path.unlink()
+    install(opened(machine))
+    assert doctor(opened(machine)).ok
+
+
+def line_of(machine: Path, name: str) -> Check:
+    (check,) = [check for check in doctor(opened(machine)).checks if check.name == name]
+    return check
+
+
+def test_a_service_is_asked_whether_it_is_there(machine: Path) -> None:
+    install(opened(machine))
+    assert line_of(machine, "service").what.startswith("it does not run")
+    home = machine / "client/holdfast"
+    environ = {"HOME": str(machine), "HOLDFAST_HOME": str(home), "PATH": os.defpath}
+    argv = [sys.executable, "-m", "holdfast", "serve", "--port", "0"]
+    serving = subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        assert serving.stdout is not None
+        serving.stdout.readline()
+        told = json.loads((home / "serve.json").read_text())
+        assert line_of(machine, "service") == Check("service", True, f"answers at {told['url']}")
+        (home / "serve.json").write_text(json.dumps({**told, "url": "http://127.0.0.1:1"}))
+        lost = line_of(machine, "service")
+        assert (lost.ok, "does not answer" in lost.what, "holdfast serve" in lost.fix) == (
+            False,
+            True,
+            True,
+        )
+        (home / "serve.json").write_text("half a li")
+        assert not line_of(machine, "service").ok
+        (home / "serve.json").write_text(json.dumps(told))
+    finally:
+        serving.terminate()
+        serving.communicate()
+    assert line_of(machine, "service").what.startswith("it does not run")
+
+
+def test_the_clients_memory_is_looked_at(machine: Path) -> None:
+    install(opened(machine))
+    assert line_of(machine, "memory").what.startswith("0 topics in ")
+    folder = Path(line_of(machine, "memory").what.partition(" in ")[2])
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("- [Gone](gone.md) - a topic that is not there\n")
+    assert "`holdfast memory lint` has 1 remark" in line_of(machine, "memory").what
+    (folder / "MEMORY.md").unlink()
+    (folder / "MEMORY.md").mkdir()
+    found = line_of(machine, "memory")
+    assert (found.ok, "is not a plain file" in found.what, bool(found.fix)) == (False, True, True)

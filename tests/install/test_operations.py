@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.disk.wiring import covers
 from holdfast.errors import BadInput, Damaged, HoldfastError
 from holdfast.install import leftovers, operations, record
 from holdfast.install.operations import install, uninstall
@@ -189,6 +190,52 @@ def test_without_the_statusline_theirs_is_left_alone(machine: Machine) -> None:
     assert machine.settings.read_bytes() == raw
 
 
+@pytest.mark.parametrize("before", [{}, {"statusLine": LINE}])
+def test_the_statusline_can_be_given_up_again(machine: Machine, before: dict) -> None:
+    raw = machine.write(json.dumps(before))
+    install(machine.app)
+    assert is_ours(json.loads(machine.settings.read_bytes())["statusLine"])
+    for changed in (True, False):
+        done = install(machine.app, statusline=False)
+        wired = json.loads(machine.settings.read_bytes())
+        assert (done.changed, done.statusline, wired.get("statusLine")) == (
+            changed,
+            "left alone",
+            before.get("statusLine"),
+        )
+        assert len(wired["hooks"]) == len(EVENTS)
+    uninstall(machine.app, verify=True)
+    assert machine.settings.read_bytes() == raw
+
+
+def test_a_projects_settings_at_the_end_of_a_link_are_known_by_the_project(machine: Machine) -> None:
+    """The plugin's hooks ask, so that each event is handled once."""
+    elsewhere = machine.root / "dotfiles"
+    elsewhere.mkdir()
+    (machine.project / ".claude").symlink_to(elsewhere)
+    install(machine.app, project=True)
+    assert (elsewhere / "settings.json").exists()
+    assert covers(machine.app.home, str(machine.project))
+    assert not covers(machine.app.home, str(elsewhere))
+    uninstall(machine.app, project=True, verify=True)
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_permission_that_names_holdfast_is_the_users_own(machine: Machine) -> None:
+    """They gave it; it is left, told, and no reason to fail. A hook that runs us is one."""
+    install(machine.app)
+    rule = {"permissions": {"allow": ["Bash(/opt/python -I -S /x/holdfast/launch.py command:*)"]}}
+    machine.settings.write_text(json.dumps({**json.loads(machine.settings.read_bytes()), **rule}))
+    done = uninstall(machine.app, verify=True)
+    assert done.named == [f"{machine.settings}: permissions.allow[0]"]
+    assert f"yours, and without effect now: {done.named[0]}" in str(done)
+    assert json.loads(machine.settings.read_bytes()) == rule
+    wrapped = {"type": "command", "command": "sh -c '/opt/python /x/holdfast/launch.py; true'"}
+    machine.settings.write_text(json.dumps({**rule, "hooks": {"Stop": [{"hooks": [wrapped]}]}}))
+    with pytest.raises(HoldfastError, match=r"is left:\n  \S+: hooks.Stop\[0\]"):
+        uninstall(machine.app, verify=True)
+
+
 def test_a_file_and_folder_that_were_not_there_are_gone_again(machine: Machine) -> None:
     install(machine.app)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (machine.settings, machine.client)] == [
@@ -355,7 +402,7 @@ def test_the_commands_say_what_they_did(machine: Machine) -> None:
     assert (done.returncode, f"wired {len(EVENTS)} hooks in {machine.settings}" in done.stdout) == (0, True)
     assert "holdfast uninstall" in done.stdout
     assert "nothing to do" in run(machine, "install").stdout
-    assert json.loads(run(machine, "install", "--json", "--no-statusline").stdout)["changed"] is False
+    assert json.loads(run(machine, "install", "--json").stdout)["changed"] is False
     gone = run(machine, "uninstall", "--verify")
     assert (gone.returncode, "to the byte" in gone.stdout, "nothing" in gone.stdout) == (0, True, True)
     again = run(machine, "uninstall")

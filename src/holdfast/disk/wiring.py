@@ -38,6 +38,10 @@ def wirings(home: Home) -> list[dict]:
 
 
 def _folder(wiring: dict) -> str:
+    """The settings themselves may be elsewhere, at the end of a link."""
+    known = wiring.get("project")
+    if known and type(known) is str:
+        return known
     return str(wiring.get("settings", "")).rpartition("/.claude/")[0]
 
 

@@ -23,6 +23,7 @@ from holdfast.disk.wiring import is_server
 from holdfast.errors import BadInput, HoldfastError
 from holdfast.install import githooks, place, record, server
 from holdfast.install.jsonspan import decode, parse
+from holdfast.install.parts import PARTS
 from holdfast.install.settings import EVENTS, is_ours
 from holdfast.memory import swap
 from holdfast.ops.upkeep import Check, status
@@ -59,6 +60,7 @@ def doctor(app: Holdfast) -> Findings:
         _permissions(app),
         _locks(app),
         _client(app),
+        *(check for part in PARTS for check in part(app)),
         *status(app).checks,
     ]
     return Findings(all(check.ok for check in checks), checks)

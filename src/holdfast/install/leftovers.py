@@ -26,15 +26,25 @@ _OURS = frozenset(
 _SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-")
 
 
-def verify(app: Holdfast) -> list[str]:
-    """The settings files looked through; an error that lists what in them still names holdfast."""
-    looked, left = [], []
+#: Where settings run something, and, where they are no settings, any line. What else names holdfast is the
+#: user's own: a permission they gave.
+_LINE = "line "
+_RUNS = ("hooks", "statusLine", _LINE)
+
+
+def verify(app: Holdfast) -> tuple[list[str], list[str]]:
+    """The settings files looked through, and where the user's own words name holdfast; an error that lists
+    what is left of it."""
+    looked: list[str] = []
+    left: list[str] = []
+    own: list[str] = []
     known = [wiring.settings for wiring in record.load(app.home) if wiring.scope != server.SCOPE]
     for path in dict.fromkeys([*place.candidates(app), *known]):
         raw = swap.current(path)
         if raw is not None:
             looked.append(path)
-            left += [f"{path}: {where}" for where in _named_in(raw, path)]
+            for where in _named_in(raw, path):
+                (left if where.startswith(_RUNS) else own).append(f"{path}: {where}")
     for folder in dict.fromkeys(os.path.dirname(path) for path in place.candidates(app)):
         left += [f"{folder}/{name}" for name in commands.FILES if os.path.lexists(f"{folder}/{name}")]
         left += (
@@ -48,7 +58,7 @@ def verify(app: Holdfast) -> list[str]:
             "take it out with `holdfast uninstall` (in a project's folder: --project; of a repository: "
             "--git) or by hand"
         )
-    return looked
+    return looked, own
 
 
 def _named_in(raw: bytes, path: str) -> list[str]:
@@ -56,7 +66,11 @@ def _named_in(raw: bytes, path: str) -> list[str]:
         return found(parse(decode(raw, path), path).data)
     except BadInput:  # not JSON: the client does not read it either, but what it says is still there
         lines = raw.split(b"\n")
-        return [f"line {i + 1}" for i, line in enumerate(lines) if MARK.encode() in line]
+        return [f"{_LINE}{i + 1}" for i, line in enumerate(lines) if MARK.encode() in line]
+
+
+def _runs_us(raw: bytes, path: str) -> bool:
+    return any(where.startswith(_RUNS) for where in _named_in(raw, path))
 
 
 def refuse_purge(app: Holdfast, settings: str) -> None:
@@ -78,7 +92,7 @@ def refuse_purge(app: Holdfast, settings: str) -> None:
         if wiring.scope == server.SCOPE:  # it goes with the user's settings
             continue
         raw = swap.current(wiring.settings)
-        if wiring.settings != settings and raw is not None and _named_in(raw, wiring.settings):
+        if wiring.settings != settings and raw is not None and _runs_us(raw, wiring.settings):
             raise BadInput(
                 f"{wiring.settings} is wired, too. Nothing was changed; first run `holdfast uninstall` "
                 f"for it{' in that folder, with --project' if wiring.scope == 'project' else ''}"

@@ -82,6 +82,7 @@ class Uninstalled:
     outcome: str
     home: str  # "": it was removed, or was not there
     verified: list[str] | None  # the settings files that were looked through
+    named: list[str]  # where in them the user's own words name holdfast, a permission for one
 
     def __str__(self) -> str:
         lines = [f"{self.settings}: {self.outcome}"]
@@ -89,6 +90,7 @@ class Uninstalled:
             lines.append(f"kept: {self.home} (remove it with: holdfast uninstall --purge)")
         if self.verified is not None:
             lines.append(f"left of holdfast in {' '.join(self.verified) or 'any settings'}: nothing")
+        lines += [f"yours, and without effect now: {where}" for where in self.named]
         return "\n".join(lines)
 
 
@@ -232,9 +234,9 @@ def uninstall(
                 if purge:
                     leftovers.remove_home(app.home.root)
                 remove_folders(known.created_dirs if known else [])
-        verified = leftovers.verify(app) if verify else None
+        verified, named = leftovers.verify(app) if verify else (None, [])
     home = app.home.root if os.path.isdir(app.home.root) else ""
-    return Uninstalled(target.path, target.scope, done.outcome, home, verified)
+    return Uninstalled(target.path, target.scope, done.outcome, home, verified, named)
 
 
 def _refuse_folder(folder: str | None) -> None:

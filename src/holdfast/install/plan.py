@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -25,9 +26,10 @@ EDITED = "holdfast's entries taken out; what was changed since install is kept"
 
 
 class Edit(NamedTuple):
-    """What is ours in one kind of file: hooks and statusline (`settings`), the server (`server`)."""
+    """What is ours in one kind of file: hooks and statusline (`settings`), the server (`server`). `wired`
+    takes what the file says, and what it would say without us."""
 
-    wired: Callable[[dict[str, Any]], dict[str, Any]]
+    wired: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
     unwired: Callable[[dict[str, Any], Collection[str] | None, Any], dict[str, Any]]
     containers: Callable[[dict[str, Any]], set[str]]
     check: Callable[[Node, str, str], None]
@@ -56,13 +58,13 @@ def for_install(
     text = _EMPTY if before is None else decode(before, target.path)
     root = parse(text, target.path)
     edit.check(root, text, target.path)
-    new = edit.wired(root.data)
-    after = rewrite(text, new, target.path).encode()
     dirs = dict.fromkeys([*(known.created_dirs if known else []), *folders])
     if not _has_ours(root.data, edit):
         known = None  # of an earlier life of this file
     base, _ = without_ours(target, before, known, edit)
     base_data = {} if base is None else parse(decode(base, target.path), target.path).data
+    new = edit.wired(root.data, base_data)
+    after = rewrite(text, new, target.path).encode()
     before_sha256 = "" if base is None else sha256(base)
     earlier = known.after_sha256 if known and known.before_sha256 == before_sha256 else []
     wiring = Wiring(
@@ -77,6 +79,9 @@ def for_install(
         python=launcher.python,
         launch=launcher.launch,
         at=known.at if known and after == before else rfc3339(now()),
+        project=os.path.realpath(os.path.dirname(target.client_folder))
+        if target.scope == "project"
+        else "",
     )
     if not is_ours(new.get("statusLine")):
         return Plan(before, after, base, wiring, LEFT_ALONE)

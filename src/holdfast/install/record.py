@@ -42,6 +42,7 @@ class Wiring:
     python: str
     launch: str
     at: str
+    project: str = ""  # the folder in which a client reads these settings; "": in all of them
     statusline_before: Any = field(default=ABSENT)  # left out of the file when there was none
 
     def to_json(self) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def edit(launcher: Launcher) -> Edit:
     return Edit(partial(_wired, launcher), _unwired, _containers, _check)
 
 
-def _wired(launcher: Launcher, data: dict[str, Any]) -> dict[str, Any]:
+def _wired(launcher: Launcher, data: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
     return {**data, _LIST: {**data.get(_LIST, {}), NAME: entry(launcher)}}
 
 

@@ -86,8 +86,11 @@ def _runs_launcher(command: str) -> bool:
         return False
 
 
-def wired(data: dict[str, Any], launcher: Launcher, statusline: bool) -> dict[str, Any]:
-    """With one hook of ours per event: in the place of the one that was there, else after all others."""
+def wired(
+    data: dict[str, Any], base: dict[str, Any], launcher: Launcher, statusline: bool
+) -> dict[str, Any]:
+    """With one hook of ours per event: in the place of the one that was there, else after all others.
+    Without a `statusline`, the one of `base`, which is `data` without us."""
     hooks = dict(data.get("hooks", {}))
     for event in [event for event in hooks if event not in EVENTS]:
         left = _without_ours(hooks[event])
@@ -100,6 +103,10 @@ def wired(data: dict[str, Any], launcher: Launcher, statusline: bool) -> dict[st
     result = {**data, "hooks": hooks}
     if statusline:
         result["statusLine"] = launcher.statusline
+    elif is_ours(data.get("statusLine")):
+        del result["statusLine"]
+        if "statusLine" in base:
+            result["statusLine"] = base["statusLine"]
     return result
 
 
