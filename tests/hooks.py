@@ -169,8 +169,12 @@ def run_silently(payload: bytes | dict, home: Path, **more: object) -> None:
 
 
 def check_said(name: object, said: str) -> None:
-    """JSON would be pasted into the summariser's prompt; plain text elsewhere would be shown to people."""
-    assert len(said) <= 10_000
+    """JSON would be pasted into the summariser's prompt; plain text elsewhere would be shown to people. Of
+    what is longer than 10,000 characters, as JavaScript counts them, the model is shown the beginning."""
+    answers = json.loads(said) if said and name != "PreCompact" else {}
+    spoken = answers.get("hookSpecificOutput", {}).get("additionalContext", "")
+    for part in (said if name == "PreCompact" else "", spoken, answers.get("systemMessage", "")):
+        assert len(part.encode("utf-16-le", "surrogatepass")) // 2 <= 10_000
     if name == "PreCompact":
         assert not said or said.startswith("COMPACTION PRESERVATION INSTRUCTIONS")
     elif said:

@@ -46,14 +46,16 @@ def after_compaction(app: Holdfast, material: Material, tokens: float, granted: 
     return _fitting(found, material.redactor.text, project, tokens, granted)
 
 
-def at_start(app: Holdfast, ground: Ground, tokens: float) -> str:
-    """Those of the user's file for this project that the client does not know, fenced."""
+def at_start(app: Holdfast, ground: Ground, tokens: float, most: int) -> str:
+    """Those of the user's file for this project that the client does not know, fenced, in so many tokens
+    and at most that many characters."""
     found = instructions.of_project(app.client_dir, ground.project)
     if not found:
         return ""
     redact, granted = redactor_of(app, ground.project).text, budget(app, ground.project)
     lines = _fitting(found, redact, ground.project, tokens, granted)
-    return fenced(mark(), "Rules the user keeps for this project, where the client does not look:", lines)
+    says = "Rules the user keeps for this project, where the client does not look:"
+    return fenced(mark(), says, lines, most)
 
 
 def _fitting(

@@ -12,7 +12,7 @@ from holdfast.core.events import Event
 from holdfast.core.facts import Facts
 from holdfast.core.fence import fenced, inert
 from holdfast.core.jsontext import dump, text
-from holdfast.core.plain import PER_TOKEN, ago, excerpt, one_line
+from holdfast.core.plain import PER_TOKEN, ago, excerpt, length, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.state import State
 from holdfast.core.worth import weighed
@@ -81,8 +81,9 @@ def _added(
     if source not in ("startup", "clear"):
         return "", ""
     ground = Ground(state.heard.project, event.cwd, state.agent)
-    said = [_begun(event, state, app, ground), binding.at_start(app, ground, _allowance(state, app))]
-    return source, "\n".join(filter(None, said))
+    begun = _begun(event, state, app, ground)
+    rules = binding.at_start(app, ground, _allowance(state, app), _LONGEST - length(begun))
+    return source, "\n".join(filter(None, (begun, rules)))
 
 
 # After a compaction

@@ -80,6 +80,17 @@ def test_no_hook_failed_or_said_what_it_may_not(played: Played) -> None:
         check_attached([entry["attachment"] for entry in entries if entry.get("type") == "attachment"])
 
 
+def test_nothing_that_was_said_was_cut(played: Played) -> None:
+    """Of more than 10,000 characters the client shows the model the beginning, and the path of a file."""
+    for request in played.requests:
+        sent = json.dumps(request["body"])
+        assert "<persisted-output>" not in sent
+        assert "Output too large" not in sent
+    for session in played.sessions:
+        said = folder(played.home, session) / "brief.txt"
+        assert not said.exists() or len(said.read_text()) <= 10_000
+
+
 def test_nothing_was_degraded(played: Played) -> None:
     assert notes(played.home) == []
     done = {

@@ -11,6 +11,7 @@ from holdfast.core import checkpoint
 from holdfast.core.config import DEFAULTS
 from holdfast.core.facts import parse
 from holdfast.core.worth import weighed
+from holdfast.disk.instructions import cascade
 from hooks import copy_package, edit, lines, notes, state
 from taken import documents, entries, newest, saved, verified
 from told import DEAD_END, DECIDED, RULE, Work, day, git, repository
@@ -565,3 +566,29 @@ def test_the_file_that_a_brief_names_has_what_came_after_an_early_summary(work):
     assert str(path) in work.start("compact")
     work.hook("PostCompact", compact_summary="<summary>nothing</summary>")
     assert "The weir at Dunmore stays shut until Friday." in path.read_text()
+
+
+@pytest.mark.parametrize("letter", ["x", "水", "🦆"])
+def test_nothing_that_is_said_is_too_long_for_the_client(home, project, letter):
+    """However much there is to say, and however much was asked for. `hook` looks at every length."""
+    most = {"BRIEF_TOKENS": "2700", "BRIEF_FOLLOW_UP_TOKENS": "2700", "PRESERVATION_CHARACTERS": "10000"}
+    widest = {f"HOLDFAST_{name}": value for name, value in most.items()}
+    work, after = Work(home, project), Work(home, project, "s2")
+    work.more["env"] = after.more["env"] = widest
+    rules = [f"{number:02} {letter * 220} (CRITICAL)" for number in range(48)]
+    place = Path(cascade(str(home.parent / ".claude"), str(project)))
+    place.parent.mkdir(parents=True)
+    place.write_text("\n".join(f"- file {rule}" for rule in rules))
+    for rule in rules:
+        work.prompt(rule)
+        work.say(f"We chose {letter * 200} because {rule[:4]} of it.")
+        work.call("TaskCreate", result={"task": {"id": rule[:2]}}, subject=letter * 200, description="")
+        work.fail("Bash", f"{rule[:4]} {letter * 200} failed", command=f"make {rule[:2]}")
+    block, brief, _ = work.compact("nothing")
+    assert "  8. Do NOT discard" in block  # whole, to its end
+    assert rules[-1] in block
+    assert min(len(block), len(brief)) > 3000
+    work.hook("SessionEnd")
+    begun = after.start("startup")
+    assert len(begun) > 3000
+    assert all(part in begun for part in ("## Resuming from Checkpoint", "Rules the user keeps"))

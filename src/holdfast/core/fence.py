@@ -5,7 +5,7 @@ of its own, without anything invisible, unable to end the fence or to open one o
 stands between such marks when a session is read is holdfast's own, and is not taken in again.
 """
 
-from holdfast.core.plain import one_line
+from holdfast.core.plain import length, one_line
 
 #: Begins a line that a person typed. Nobody else's may.
 TYPED = "> "
@@ -27,11 +27,11 @@ def fenced(mark: str, says: str, lines: list[str], most: int = 1 << 30) -> str:
     """`says` is ours and tells what the lines are; the lines are data. Where all of it would have more
     than `most` characters the last lines are left out: a fence that is cut off has no end."""
     head, end = f"<{_NAME}{mark}>\n{says}\n", f"</{_NAME}{mark}>"
-    room = most - len(head) - len(end)
+    room = most - length(head) - len(end)
     body = ""
     for line in filter(None, map(inert, lines)):
         line += "\n"
-        room -= len(line)
+        room -= length(line)
         if room < 0:
             break
         body += line

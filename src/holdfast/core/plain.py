@@ -54,6 +54,11 @@ _PRINTABLE = frozenset(filter(str.isprintable, map(chr, (*_INVISIBLE, *range(0xE
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@%:,")
 
 
+def length(words: str) -> int:
+    """As the client counts what a hook says: characters, of which those beyond the first plane are two."""
+    return len(words) if words.isascii() else len(words) + sum(letter > "\uffff" for letter in words)
+
+
 def one_line(words: str) -> str:
     """All of it on one line, without what cannot be seen."""
     if not (words.isprintable() and (words.isascii() or _PRINTABLE.isdisjoint(words))):
