@@ -27,6 +27,13 @@ class Damaged(HoldfastError):
     status = 500
 
 
+class Unavailable(HoldfastError):
+    """What is needed exists, but does not answer now."""
+
+    exit_code = 5
+    status = 503
+
+
 class MissingExtra(HoldfastError):
     """A feature whose optional dependency is not installed."""
 

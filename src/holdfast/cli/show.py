@@ -59,7 +59,9 @@ _ELSEWHERE = {
     "holdfast.ops.remember": "holdfast.cli.memory",
     "holdfast.ops.rules": "holdfast.cli.memory",
     "holdfast.ops.saves": "holdfast.cli.saved",
+    "holdfast.ops.tasks": "holdfast.cli.tasks",
     "holdfast.ops.topics": "holdfast.cli.memory",
+    "holdfast.store.queue": "holdfast.cli.tasks",
 }
 
 

@@ -154,22 +154,26 @@ def append_durably(path: str, line: bytes) -> None:
     end; ours begins on a line of its own then, and readers know a torn one."""
     fd = open_shared(path)
     try:
-        state = posix.fstat(fd)
-        size = state.st_size
+        size = posix.fstat(fd).st_size
         if not size:  # before the first line: who finds one knows that the name is safe
             sync_above(path.rpartition("/")[0])
         torn = size and posix.pread(fd, 1, size - 1) != b"\n"
         data = (b"\n" if torn else b"") + line + b"\n"
         if posix.write(fd, data) != len(data):
             raise OSError(28, "the disk is full", path)
-        # Without a block device (over a network) a sync here says nothing of what another machine wrote.
-        if not posix.major(state.st_dev) or not _sync_in_turns(fd, path):
-            posix.fdatasync(fd)
+        sync_together(fd, path)
         if is_there(path + _RENEWED):  # whoever made it anew was killed before its name was durable
             sync_dir(path.rpartition("/")[0])
             _remove(path + _RENEWED)
     finally:
         posix.close(fd)
+
+
+def sync_together(fd: int, path: str) -> None:
+    """What was written to the file at `path` is on the disk then; of many at once a few do it for all."""
+    # Without a block device (over a network) a sync here says nothing of what another machine wrote.
+    if not posix.major(posix.fstat(fd).st_dev) or not _sync_in_turns(fd, path):
+        posix.fdatasync(fd)
 
 
 def _sync_in_turns(fd: int, path: str) -> bool:

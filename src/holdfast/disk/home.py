@@ -78,6 +78,10 @@ class Home:
         return self.root + "/board"
 
     @property
+    def store(self) -> str:
+        return self.root + "/store.db"
+
+    @property
     def spool(self) -> str:
         return self.root + "/spool"
 

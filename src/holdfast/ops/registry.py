@@ -54,6 +54,9 @@ READS = {
     "status": "holdfast.ops.upkeep:status",
     "summaries.list": "holdfast.ops.summaries:list_all",
     "summaries.show": "holdfast.ops.summaries:show",
+    "task.chain": "holdfast.ops.tasks:chain",
+    "task.list": "holdfast.ops.tasks:list_all",
+    "task.show": "holdfast.ops.tasks:show",
     "usage": "holdfast.ops.context:usage",
     "verify": "holdfast.ops.checkpoints:verify",
 }
@@ -80,6 +83,12 @@ WRITES = {
     "memory.update": "holdfast.ops.topics:update",
     "memory.write": "holdfast.ops.topics:write",
     "ss": "holdfast.ops.saves:ss",
+    "task.add": "holdfast.ops.tasks:add",
+    "task.claim": "holdfast.ops.tasks:claim",
+    "task.finish": "holdfast.ops.tasks:finish",
+    "task.release": "holdfast.ops.tasks:release",
+    "task.renew": "holdfast.ops.tasks:renew",
+    "task.wait": "holdfast.ops.tasks:wait",
 }
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
@@ -111,8 +120,8 @@ LOCAL = {
     "watch": "holdfast.agents.watcher:watch",
     "uninstall": "holdfast.install.operations:uninstall",
 }
-#: Parameters that name a file to write: for the command line only.
-BY_HAND = {"batch.plan": ("out",), "replay": ("png", "html")}
+#: Parameters that name a file to write, or one of the person's to read: for the command line only.
+BY_HAND = {"batch.plan": ("out",), "replay": ("png", "html"), "task.add": ("plan",)}
 
 #: The tools that an agent always has before it; the others it has to look for, by their names.
 ALWAYS_LOADED = ("brief", "checkpoint.take", "context.usage", "health", "recall")
@@ -127,6 +136,10 @@ IDEMPOTENT = (
     "memory.drain",
     "memory.fix",
     "memory.move",
+    "task.finish",
+    "task.release",
+    "task.renew",
+    "task.wait",
 )
 
 #: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.

@@ -1,0 +1,1 @@
+"""State that many agents share, in SQL: one set of tables for SQLite and PostgreSQL."""

@@ -1,0 +1,174 @@
+"""A store, opened: SQLite in home.
+
+Whoever writes, opens or closes it holds a lock of ours first: SQLite's own busy handler starves writers,
+and a checkpoint of its log that meets a commit has damaged files. What was acknowledged is on the disk.
+Nobody waits without an end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
+
+from holdfast.app import Holdfast
+from holdfast.disk import files
+from holdfast.errors import Damaged, HoldfastError, Unavailable
+from holdfast.store import migrations
+from holdfast.store.turns import turn
+
+#: Seconds that one waits for others.
+_PATIENCE_S = 10
+_READS = "holdfast_reads"
+_DAMAGED = ("malformed", "not a database", "corrupt")
+_OPEN: dict[tuple[int, str], Store] = {}
+_OPENING = threading.Lock()
+#: What this thread holds: a connection that is opened within a transaction needs no second lock.
+_HELD = threading.local()
+
+
+def opened(app: Holdfast) -> Store:
+    """The store of this home, once per process."""
+    key = os.getpid(), app.home.store
+    with _OPENING:
+        if key not in _OPEN:
+            files.make_dir(app.home.root)
+            _OPEN[key] = SQLite(app.home.store)
+            atexit.register(_close, key)
+        return _OPEN[key]
+
+
+def _close(key: tuple[int, str]) -> None:
+    store = _OPEN.pop(key)
+    if key[0] == os.getpid():  # never in a child: the connection is its parent's
+        store.close()
+
+
+class Store:
+    """`where` names it to people."""
+
+    def __init__(self, engine: Engine, where: str) -> None:
+        self.engine = engine
+        self.where = where
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction: all of it, on the disk when this ends, or nothing."""
+        with self._told(), self.engine.connect() as connection:
+            with self._alone(), connection.begin():
+                yield connection
+            self._make_durable()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One view of it that nobody changes; it waits for nobody who writes."""
+        with self._told(), self.engine.connect() as connection:
+            yield connection.execution_options(**{_READS: True})
+
+    def close(self) -> None:
+        with self._alone():
+            self.engine.dispose()
+
+    def bring_up(self) -> tuple[int, int]:
+        """(schema found, schema now)."""
+        with self.writing() as connection:
+            return migrations.bring_up(connection, self.where)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        yield
+
+    def _make_durable(self) -> None:
+        """What was committed."""
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What a database says, in our words."""
+        try:
+            yield
+        except DBAPIError as problem:
+            raise self._trouble(problem) from problem
+
+    def _trouble(self, problem: DBAPIError) -> HoldfastError:
+        return Unavailable(f"{self.where} cannot be used now: {problem.orig}")
+
+
+class SQLite(Store):
+    """`path` is made if there is none; its lock is a file beside it."""
+
+    def __init__(self, path: str) -> None:
+        self.lock = path + ".lock"
+        self._named = 0  # the log whose name is known to be on the disk
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        engine = create_engine(
+            "sqlite://",
+            creator=lambda: self._connect(path),
+            poolclass=QueuePool,
+            pool_size=8,
+            max_overflow=0,  # an overflow is closed without the lock
+            pool_timeout=_PATIENCE_S,
+        )
+        event.listen(engine, "begin", _begin)
+        super().__init__(engine, path)
+        with self.reading() as connection:
+            found = migrations.version(connection)
+        migrations.refuse_newer(found, path)
+        if found < migrations.NEWEST:
+            self.bring_up()
+
+    def _connect(self, path: str) -> sqlite3.Connection:
+        with nullcontext() if getattr(_HELD, "path", "") == self.lock else self._alone():
+            connection = sqlite3.connect(
+                path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+            )
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+                connection.execute(f"PRAGMA {pragma}").close()
+        return connection
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with turn(self.lock, _PATIENCE_S):
+            _HELD.path = self.lock
+            try:
+                yield
+            finally:
+                _HELD.path = ""
+
+    def _make_durable(self) -> None:
+        """One sync of the log does for all who have committed before it, and nobody has the lock meanwhile.
+        What others saw before it was on the disk stands before all they wrote themselves."""
+        log = self.where + "-wal"
+        try:
+            fd = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return  # the last to close it has written all of it into the file itself, durably
+        try:
+            made = os.fstat(fd).st_ino
+            if made != self._named:  # its name may be new
+                files.sync_dir(os.path.dirname(log))
+                self._named = made
+            files.sync_together(fd, log)
+        finally:
+            os.close(fd)
+
+    def _trouble(self, problem: DBAPIError) -> HoldfastError:
+        said = str(problem.orig)
+        if any(word in said for word in _DAMAGED):
+            return Damaged(
+                f"{self.where} is damaged ({said}); nothing was changed. Move it aside together with its "
+                "-wal and -shm files: a new one is made, without the tasks of the old"
+            )
+        return super()._trouble(problem)
+
+
+def _begin(connection: Connection) -> None:
+    """Who will write says so at once: a reader that turns writer is refused when another was faster."""
+    reads = connection.get_execution_options().get(_READS)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")

@@ -1,0 +1,78 @@
+"""Who holds a task, and whether that one is known to be dead.
+
+A process is known by its machine, its number and the moment it was started: numbers are given again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from holdfast.disk import sessions
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput, Damaged
+from holdfast.store.clocks import boot
+
+
+@dataclass(frozen=True)
+class Holder:
+    """`name` is a session, `session/agent`, or whatever people call themselves. Without a process only the
+    lease says when it is gone."""
+
+    name: str
+    machine: str = ""
+    process: int = 0
+    started: int = 0
+
+
+def here(name: str, process: int = 0) -> Holder:
+    """Of this machine; with a process that runs, gone as soon as that is."""
+    started = _started(process) if process else 0
+    if process and not started:
+        raise BadInput(f"no process {process} runs here; name one that does, or none")
+    return Holder(name, _machine(), process, started)
+
+
+def is_gone(home: Home, holder: Holder) -> bool:
+    """Whether it is known to be. Of another machine nothing is known: there its lease counts alone."""
+    if not holder.process or holder.machine != _machine():
+        return False
+    runs = _started(holder.process) == holder.started
+    session = _session(home, holder.name)
+    if session is None:
+        return not runs
+    process, ended = session
+    # A session that ended may have been taken up again, in another process.
+    return ended or not (runs if process == holder.process else _started(process))
+
+
+def _session(home: Home, name: str) -> tuple[int, bool] | None:
+    """(process of its client, whether it has ended), where hooks have heard of it."""
+    try:
+        state = sessions.peek(home, name.partition("/")[0])
+    except (BadInput, Damaged):
+        return None
+    return (state.heard.process, bool(state.heard.ended)) if state and state.heard.process else None
+
+
+@cache
+def _machine() -> str:
+    """This start of it, and the namespace in which process numbers mean something."""
+    try:
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        space = ""
+    return f"{boot()} {space}".strip()
+
+
+def _started(process: int) -> int:
+    """When a process was started, in the kernel's ticks; 0 if it does not run, or has ended and nobody has
+    asked how."""
+    try:
+        said = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    state, *fields = said.rpartition(") ")[2].split()
+    return 0 if state in ("Z", "X") else int(fields[18])

@@ -1,0 +1,40 @@
+"""The name of a project that machines, clones and working trees of it have in common."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import lru_cache
+
+from holdfast.disk import worktree
+
+_PATIENCE_S = 2
+#: scheme://user:secret@host:22/path.git, or user@host:path.git
+_ADDRESS = re.compile(
+    r"(?:[a-z+]+://)?(?:[^@/]*@)?(?P<host>[\w.-]+)(?::\d+(?=/))?[:/]/*(?P<path>.+?)(?:\.git)?/*"
+)
+
+
+@lru_cache(maxsize=64)
+def name_of(folder: str) -> str:
+    """Where it comes from, as `host/path`; else the folder of the repository its working trees share."""
+    tree = worktree.find(folder)
+    if tree is None:
+        return folder
+    asked = ["git", "-C", tree.root, "config", "--get", "remote.origin.url"]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return _own(tree)
+    return _shared(said.stdout.strip()) or _own(tree)
+
+
+def _shared(address: str) -> str:
+    """Without what differs from clone to clone, and without anybody's password; "" for a folder."""
+    found = _ADDRESS.fullmatch(address) if not address.startswith(("/", ".", "file:")) else None
+    return f"{found['host'].lower()}/{found['path']}" if found else ""
+
+
+def _own(tree: worktree.Worktree) -> str:
+    return os.path.dirname(tree.common) if os.path.basename(tree.common) == ".git" else tree.root

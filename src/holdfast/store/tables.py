@@ -1,0 +1,58 @@
+"""The tables as queries name them. How they came about, and in which order, is in `migrations`.
+
+Times are epoch milliseconds; `until` is in milliseconds of the clock that is named beside it, which no wall
+clock moves (see `clocks`).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Integer, MetaData, Table, Text
+
+METADATA = MetaData()
+
+SCHEMA = Table("schema", METADATA, Column("version", Integer), Column("at", BigInteger), Column("by", Text))
+
+TASKS = Table(
+    "tasks",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("uid", Text),
+    Column("project", Text),
+    Column("description", Text),
+    Column("payload", Text),
+    Column("priority", Integer),
+    Column("state", Text),
+    Column("added_by", Text),
+    Column("added_at", BigInteger),
+    # The claim; empty where there is none. `claims` counts them all: with the number it names one claim.
+    Column("claims", Integer),
+    Column("holder", Text),
+    Column("machine", Text),
+    Column("process", BigInteger),
+    Column("started", BigInteger),
+    Column("lease_ms", BigInteger),
+    Column("clock", Text),
+    Column("until", BigInteger),
+    Column("finished_by", Text),
+    Column("finished_at", BigInteger),
+    Column("result", Text),
+)
+
+#: `task` cannot be claimed before `needs` is finished.
+NEEDS = Table(
+    "needs",
+    METADATA,
+    Column("task", Integer, primary_key=True),
+    Column("needs", Integer, primary_key=True),
+)
+
+#: Who waits until which task is finished, as long as `until` says.
+WAITS = Table(
+    "waits",
+    METADATA,
+    Column("holder", Text, primary_key=True),
+    Column("task", Integer, primary_key=True),
+    Column("lease_ms", BigInteger),
+    Column("clock", Text),
+    Column("until", BigInteger),
+)

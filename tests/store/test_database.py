@@ -1,0 +1,159 @@
+"""A store as a file: made, brought up, refused, durable."""
+
+from __future__ import annotations
+
+import os
+import posix
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text, update
+
+from holdfast.errors import BadInput, Damaged
+from holdfast.store import database, migrations
+from holdfast.store.database import SQLite, Store
+from holdfast.store.queue import Draft, Queue
+from holdfast.store.tables import METADATA, SCHEMA
+
+
+def test_the_tables_are_those_that_queries_name(store: Store) -> None:
+    with store.reading() as connection:
+        found = inspect(connection)
+        columns = {name: {column["name"] for column in found.get_columns(name)} for name in METADATA.tables}
+    assert columns == {name: set(table.c.keys()) for name, table in METADATA.tables.items()}
+
+
+def test_one_of_a_newer_holdfast_is_refused_and_left_as_it_is(store: Store, tmp_path: Path) -> None:
+    with store.writing() as connection:
+        connection.execute(update(SCHEMA).values(version=migrations.NEWEST + 1))
+        connection.execute(text("CREATE TABLE of_the_future (what TEXT)"))
+    with pytest.raises(BadInput, match=f"schema {migrations.NEWEST + 1}, and this one knows"):
+        SQLite(str(tmp_path / "store.db"))
+    with store.reading() as connection:
+        assert inspect(connection).has_table("of_the_future")
+
+
+def test_one_of_an_older_holdfast_is_brought_up_with_what_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "store.db")
+    old = SQLite(path)
+    number = Queue(old).add([Draft("kept", "here")], "ann")[0].number
+    old.close()
+    steps = (
+        *migrations.STEPS,
+        "CREATE TABLE added_later (what TEXT);\nCREATE INDEX later ON added_later (what)",
+    )
+    monkeypatch.setattr(migrations, "STEPS", steps)
+    monkeypatch.setattr(migrations, "NEWEST", len(steps))
+    new = SQLite(path)
+    assert Queue(new).task(number).description == "kept"
+    with new.reading() as connection:
+        assert inspect(connection).has_table("added_later")
+        assert migrations.version(connection) == len(steps)
+    new.close()
+
+
+def test_a_step_that_fails_leaves_the_store_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "store.db")
+    SQLite(path).close()
+    broken = (*migrations.STEPS, "CREATE TABLE half (what TEXT);\nCREATE NONSENSE")
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", broken)
+        patch.setattr(migrations, "NEWEST", len(broken))
+        with pytest.raises(database.Unavailable):
+            SQLite(path)
+    again = SQLite(path)
+    with again.reading() as connection:
+        assert not inspect(connection).has_table("half")
+    again.close()
+
+
+def test_many_who_open_a_new_one_at_once_make_it_once(tmp_path: Path) -> None:
+    code = "import sys; from holdfast.store.database import SQLite; SQLite(sys.argv[1]).close()"
+    argv = [sys.executable, "-c", code, str(tmp_path / "store.db")]
+    processes = [subprocess.Popen(argv) for _ in range(5)]
+    assert [process.wait(60) for process in processes] == [0] * 5
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        assert connection.execute("SELECT count(*) FROM schema").fetchone() == (1,)
+
+
+def test_it_is_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
+    with store.writing():
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert "store.db-wal" in modes
+
+
+@pytest.mark.parametrize(
+    "content", [b"no database, for all one can see" * 200, b"SQLite format 3\0" + b"\1" * 9000]
+)
+def test_a_damaged_one_is_said_to_be_so_and_not_touched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(content)
+    with pytest.raises(Damaged, match="Move it aside"):
+        SQLite(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        SQLite(str(tmp_path / "store.db"))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+class Disk:
+    """What is synced, by the number of the file, from now on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.synced: list[int] = []
+        for name in ("fdatasync", "fsync"):
+            real = getattr(posix, name)
+            monkeypatch.setattr(posix, name, lambda fd, real=real: (self._note(fd), real(fd)))
+
+    def _note(self, fd: int) -> None:
+        self.synced.append(os.fstat(fd).st_ino)
+
+
+def test_what_was_acknowledged_has_been_synced(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    with store.writing() as connection:
+        connection.execute(update(SCHEMA).values(by="me"))
+        assert disk.synced == []
+    assert disk.synced == [(tmp_path / "store.db-wal").stat().st_ino]
+
+
+def test_a_log_whose_name_is_new_is_synced_with_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    made = SQLite(str(tmp_path / "store.db"))
+    assert tmp_path.stat().st_ino in disk.synced
+    made.close()
+
+
+def test_what_fails_in_the_middle_leaves_nothing(store: Store) -> None:
+    def fail() -> None:
+        with store.writing() as connection:
+            connection.execute(update(SCHEMA).values(by="nobody"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with store.reading() as connection:
+        assert connection.execute(SCHEMA.select()).one().by != "nobody"
+
+
+def test_a_reader_waits_for_nobody_who_writes(store: Store) -> None:
+    with store.writing() as writer:
+        writer.execute(update(SCHEMA).values(by="not yet"))
+        with store.reading() as reader:
+            assert reader.execute(SCHEMA.select()).one().by != "not yet"
