@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conductor.carried import Project
+from holdfast.agents import children
 from holdfast.agents.workflow import read
 from holdfast.core.checkpoint import parse
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
@@ -62,6 +63,36 @@ def test_what_waits_for_one_that_failed_is_not_begun(tmp_path: Path) -> None:
     project.write({"nodes": {"only": {"type": "parallel", "tasks": tasks}}, "folder": str(tmp_path)})
     assert project.run(retries=0).status == "failed"
     assert project.statuses() == {"a": "failed", "b": "waiting", "c": "done"}
+
+
+def test_what_failed_leaves_its_log_and_a_session_that_is_given_no_other_task(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a": "0 fail-once"})
+    done = project.run()
+    assert sorted(path.name for path in Path(done.tasks[0].log).parent.iterdir()) == ["a.1.log", "a.2.log"]
+    assert [session["closed"] for session in project.state["sessions"]] == [True, False]
+
+
+def test_where_processes_cannot_be_looked_at_one_that_may_be_ours_is_not_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(children, "_PROCESSES", "/nowhere")
+    group = os.getpgid(0)
+    assert children.end_leftovers("run", []) == []
+    with pytest.raises(HoldfastError, match=f"process {group}"):
+        children.end_leftovers("run", [group])
+
+
+def test_nohup_is_honoured(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a": "1"})
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = project.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    until(lambda: project.journal)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def test_a_task_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
@@ -143,6 +174,16 @@ def test_a_batch_that_has_used_its_budget_is_saved_before_it_goes_on(tmp_path: P
     assert [task.cost for task in done.tasks] == [7000, 6000, 300]
     costs = json.loads((project.home / "costs.json").read_text())
     assert [cost for _, cost in costs["tasks"].values()] == [7000, 6000, 300]
+
+
+def test_a_damaged_file_of_costs_is_told_and_costs_no_work(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a": "0 transcript 10"}, {"b": "0"})
+    project.home.mkdir()
+    (project.home / "costs.json").write_text("{}")
+    done = project.run()
+    assert done.status == "done"
+    assert "what a cost is not kept" in done.warnings[0]
+    assert (project.home / "costs.json").read_text() == "{}"
 
 
 def test_one_task_beyond_its_budget_is_told(tmp_path: Path) -> None:

@@ -157,6 +157,12 @@ def test_a_circle_and_what_is_not_there_are_named(waits: dict[str, list[str]], s
     assert said in str(problem.value)
 
 
+def test_a_part_that_is_called_like_another_task_is_no_secret() -> None:
+    tasks = [task("big", 3, files=["a.py", "b.py"]), task("big.1")]
+    with pytest.raises(BadInput, match=r"two tasks 'big\.1'"):
+        batches(tasks, 2_100, thumb)
+
+
 def test_a_long_row_of_tasks_is_no_matter_of_recursion() -> None:
     tasks = [{"id": str(n), "depends_on": [str(n + 1)] if n < 1999 else []} for n in range(2000)]
     assert [one["id"] for one in ordered(tasks)] == [str(n) for n in range(1999, -1, -1)]

@@ -18,8 +18,10 @@ from holdfast.core.plain import one_line
 from holdfast.core.redact import Redactor
 from holdfast.core.spoken import tail
 from holdfast.disk import files
+from holdfast.errors import HoldfastError
 
 MARK = "HOLDFAST_RUN"
+_PROCESSES = "/proc"
 #: Seconds between asking a process to end and ending it.
 GRACE_S = 5.0
 _KEPT = 1 << 18
@@ -129,8 +131,16 @@ def _group(leader: int, number: int) -> bool:
     return True
 
 
-def end_leftovers(run: str) -> list[int]:
-    """End what an earlier conductor of this run has started and left behind; who that was."""
+def end_leftovers(run: str, known: list[int]) -> list[int]:
+    """End what an earlier conductor of this run has started and left behind; who that was. Where nothing
+    shows which processes those are, a `known` one that is still there is not taken for ours: its number may
+    be somebody else's by now."""
+    if not os.path.isdir(_PROCESSES):
+        if left := [pid for pid in known if _group(pid, 0)]:
+            raise HoldfastError(
+                f"a task may still be running as process {left[0]}; look, end it, and run this again"
+            )
+        return []
     found: dict[int, None] = {}
     for number in (signal.SIGTERM, signal.SIGKILL):
         end = time.monotonic() + GRACE_S
@@ -142,7 +152,7 @@ def end_leftovers(run: str) -> list[int]:
 
 def _signalled(run: str, number: int) -> list[int]:
     found = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+    for name in os.listdir(_PROCESSES):
         if name.isdecimal() and _is_of(int(name), run):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 victim = os.pidfd_open(int(name))  # not its number: that may be somebody else's by then
@@ -157,7 +167,7 @@ def _signalled(run: str, number: int) -> list[int]:
 
 def _is_of(pid: int, run: str) -> bool:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
+        with open(f"{_PROCESSES}/{pid}/environ", "rb") as file:
             return f"{MARK}={run}".encode() in file.read().split(b"\0")
     except OSError:  # gone, or not ours
         return False

@@ -53,19 +53,24 @@ class Conductor:
 
     # Before and after
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """What a run before this one left: its processes are ended, what they were doing is done again."""
-        left = children.end_leftovers(self.state.run)
-        if left:
-            self._shown.say(f"ended what an earlier run had left: {', '.join(map(str, left))}")
+        self._end_leftovers()
         for task in self.state.tasks.values():
-            if task.status in (STARTING, RUNNING, STOPPED, FAILED):
+            if task.status != DONE:
+                self._close(task.session)
                 task.status, task.pid = WAITING, 0
         for node in self.state.nodes.values():
             if node.status != DONE:
                 node.status = WAITING
         self.state.status = RUNNING
         self._save()
+
+    def _end_leftovers(self) -> None:
+        known = [task.pid for task in self.state.tasks.values() if task.pid]
+        left = children.end_leftovers(self.state.run, known)
+        if left:
+            self._shown.say(f"ended what had been left running: {', '.join(map(str, left))}")
 
     def _save(self) -> None:
         kept.save(self.place, self.state)
@@ -82,11 +87,14 @@ class Conductor:
                 work.cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, stop)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup has its reasons
+                loop.add_signal_handler(number, stop)
+        self._settle()
         try:
             with self._shown:
                 self.state.status = DONE if await self._all() else FAILED
         except asyncio.CancelledError:
+            self._end_leftovers()  # one that was just being started
             self.state.status = STOPPED
         self._save()
 
@@ -201,11 +209,20 @@ class Conductor:
             own.status = DONE if why is None else STOPPED if self._stopping else FAILED
             own.why, own.ended, own.pid = why or "", rfc3339(now()), 0
             own.cost = self._cost(session)
+            if own.status != DONE:
+                self._close(session)
             self._save()
             self._shown.task(name, f"{own.status}{f': {why}' if why else ''}", ended=own.status == DONE)
         if own.status == DONE and own.cost:
-            costs.note(self._app, {costs.planned_name(self.state.run, name): (raw, own.cost)})
+            self._learn(name, raw, own.cost)
         return own.status == DONE
+
+    def _learn(self, name: str, by_size: int, cost: int) -> None:
+        """For later estimates: nothing that fails here is worth the work."""
+        try:
+            costs.note(self._app, {costs.planned_name(self.state.run, name): (by_size, cost)})
+        except (HoldfastError, OSError) as problem:
+            self._warn(f"what {name} cost is not kept: {problem}")
 
     async def _start(self, task: dict, session: str, is_new: bool) -> children.Child:
         return await children.start(
@@ -215,7 +232,7 @@ class Conductor:
             self._workflow.folder,
             self._app.environ,
             self.state.run,
-            children.Log(self.place.log(task["id"]), self._redactor),
+            children.Log(self.place.log(task["id"], self.state.tasks[task["id"]].tries), self._redactor),
         )
 
     # Sessions
@@ -225,7 +242,7 @@ class Conductor:
         if not self._doer.resumes:
             return ""
         for one in self.state.sessions:
-            if one.id in self._busy or one.tasks >= self._app.config["orchestrator.specs"]:
+            if one.closed or one.id in self._busy or one.tasks >= self._app.config["orchestrator.specs"]:
                 continue
             try:
                 room = health(self._app, session=one.id).room
@@ -237,14 +254,22 @@ class Conductor:
 
     def _count(self, session: str, is_new: bool) -> None:
         if is_new:
-            self.state.sessions.append(kept.SessionState(session, 0))
+            self.state.sessions.append(kept.SessionState(session))
         for one in self.state.sessions:
             one.tasks += one.id == session
+
+    def _close(self, session: str) -> None:
+        """Half of a task is in it: it is given no other."""
+        for one in self.state.sessions:
+            one.closed = one.closed or one.id == session
 
     def _cost(self, session: str) -> int:
         """What the task added to its window, by the client's own transcript; 0 where there is none."""
         path = client.transcript(self._app.client_dir, session)
-        stretches = costs.of_transcript(path) if path else []
+        try:
+            stretches = costs.of_transcript(path) if path else []
+        except OSError:  # gone since, or not ours to read
+            return 0
         return stretches[-1].cost if stretches else 0
 
     def _checkpoint(self, own: NodeState, where: str, tasks: list[str]) -> None:

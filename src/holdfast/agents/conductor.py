@@ -90,7 +90,6 @@ def run(
     with place.lock:
         limits = Limits(parallel, 60 * timeout, retries, session)
         conductor = Conductor(app, found, place, doer, kept.load(place, found, restart), limits)
-        conductor.settle()
         asyncio.run(conductor.conduct())
         return _told(conductor)
 
@@ -105,7 +104,7 @@ def _told(conductor: Conductor) -> Ran:
         tasks=[
             RanTask(
                 *(name, task.status, task.tries, task.estimate, task.cost, task.session, task.why),
-                log=place.log(name) if task.tries else "",
+                log=place.log(name, task.tries) if task.tries else "",
             )
             for name, task in state.tasks.items()
         ],

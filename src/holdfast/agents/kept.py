@@ -55,8 +55,11 @@ class NodeState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SessionState(msgspec.Struct, forbid_unknown_fields=True):
+    """`closed`: a task failed or was ended in it."""
+
     id: str
-    tasks: int
+    tasks: int = 0
+    closed: bool = False
 
 
 class State(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,8 +88,8 @@ class Place:
         files.make_dir(self.logs)
         self.lock = files.Lock(self.folder + "/lock")
 
-    def log(self, task: str) -> str:
-        return f"{self.logs}/{task}.log"
+    def log(self, task: str, attempt: int) -> str:
+        return f"{self.logs}/{task}.{attempt}.log"
 
 
 def load(place: Place, workflow: Workflow, restart: bool) -> State:

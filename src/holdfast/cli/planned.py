@@ -85,7 +85,8 @@ def _(value: Calibrated) -> RenderableType:
 def _(value: Ran) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("task", "how", "tries", "estimate", "cost", "log"):
-        table.add_column(name, justify="right" if name in ("tries", "estimate", "cost") else "left")
+        right = name in ("tries", "estimate", "cost")
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
     for task in value.tasks:
         style = {"done": "green", "failed": "red"}.get(task.status, "yellow")
         how = f"{task.status}: {task.why}" if task.why else task.status

@@ -162,6 +162,8 @@ def ordered(tasks: list[dict]) -> list[dict]:
     """After those each depends on, else as given. BadInput for what does not exist or goes in a circle."""
     known = {task["id"]: task for task in tasks if "id" in task}
     for task in tasks:
+        if "id" in task and known[task["id"]] is not task:  # a part may be called like a task
+            raise BadInput(f"there are two tasks {task['id']!r}; give one of them another id")
         for other in task.get("depends_on", ()):
             if other not in known:
                 raise BadInput(

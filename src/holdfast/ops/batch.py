@@ -11,7 +11,7 @@ import msgspec
 from holdfast.app import Holdfast
 from holdfast.core import batch, together
 from holdfast.core.costs import apart, median_error
-from holdfast.disk import client, files
+from holdfast.disk import client
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops import cochange, costs, tasklist
 from holdfast.ops.context import measured
@@ -169,13 +169,8 @@ def _workflow(
 
 
 def _write(path: str, made: dict[str, object]) -> None:
-    data = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
-    where = os.path.abspath(path)
-    if os.path.isdir(where):
-        raise BadInput(f"{path} is a folder; --out takes a file")
-    with files.Lock(where + ".lock"):
-        files.replace(where, data, durable=False)
-    os.unlink(where + ".lock")
+    with open(path, "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
 
 
 def calibrate(app: Holdfast, folder: str = "") -> Calibrated:
