@@ -5,6 +5,7 @@ each are looked up. A text with no secret costs the same however many families t
 """
 
 from holdfast.core import families, judge
+from holdfast.core.families import CHARS
 from holdfast.core.judge import DIGITS, HEX
 
 TYPE_CHECKING = False
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
     Spans = list[Span]
 
 #: Every byte as "w" (of a word) or a space, so that a long word is a run of one byte.
-_OTHER = bytes(range(256)).translate(None, families.CHARS["w"])
-_WORD = bytes.maketrans(families.CHARS["w"] + _OTHER, b"w" * 64 + b" " * 192)
+_OTHER = bytes(range(256)).translate(None, CHARS["w"])
+_WORD = bytes.maketrans(CHARS["w"] + _OTHER, b"w" * 64 + b" " * 192)
 _RUN = b"w" * 16
-_WORD_BYTES = frozenset(bytes((c,)) for c in families.CHARS["."])
+_WORD_BYTES = frozenset(bytes((c,)) for c in CHARS["."])
 #: A byte before a word after which more is to be looked at: escapes, broken prefixes, joined parts.
 _BEFORE = frozenset(b"\\.%[:~/$!|")
 
@@ -59,10 +60,10 @@ def find(data: bytes, spans: "Spans") -> None:
 def _azure(data: bytes, at: int) -> "Span | None":
     """A client secret: three characters, a digit, Q~ and some 34 more, dots and tildes among them."""
     start, body = at - 4, data[at + 2 : at + 44]
-    size = len(body) - len(body.lstrip(families.CHARS["~"]))
+    size = len(body) - len(body.lstrip(CHARS["~"]))
     if start < 0 or not 31 <= size <= 36 or not data[at - 1 : at].isdigit():
         return None
-    if data[start : at - 1].strip(families.CHARS["~"]):
+    if data[start : at - 1].strip(CHARS["~"]):
         return None
     size = len(body[:size].rstrip(b"."))
     return start, at + 2 + size, "azure"
@@ -151,10 +152,14 @@ def _behind(data: bytes, at: int, end: int, rows: "dict[bytes, tuple]") -> "Span
                 return _prefixed(data, start, rows)
     size = end - at
     if before == 46:
-        return _dotted(data, at, near, size)
+        return _dotted(data, at, near, size) or _goes_on(data, at, rows)
     if before == 58 and near[-8:-1].isdigit() and data[at : at + 2] == b"AA" and 32 <= size <= 36:
         digits = len(near) - 1 - len(near[:-1].rstrip(DIGITS))
         return at - 1 - digits, end, "telegram"
+    if before == 58 and size == 32 and near[-18:-17] == b"/" and near[-17:-1].isdigit():
+        return at, end, "asana"
+    if before == 58 and size >= 54 and near[-12:-6] == b"token-" and not near[-6:-1].strip(CHARS["l"]):
+        return at, end, "rancher"
     if before == 58 and data.startswith(b"APA91b", at) and size > 100:
         return at, end, "google"
     if before == 124 and size == 27 and near[-16:-1].isdigit():  # an app's id | its token
@@ -171,25 +176,44 @@ def _behind(data: bytes, at: int, end: int, rows: "dict[bytes, tuple]") -> "Span
 def _dotted(data: bytes, at: int, near: bytes, size: int) -> "Span | None":
     if near.endswith(b".atlasv1."):
         name = near[:-9]
-        start = at - 9 - (len(name) - len(name.rstrip(families.CHARS["n"])))
+        start = at - 9 - (len(name) - len(name.rstrip(CHARS["n"])))
         return (start, at + size, "terraform") if size > 50 else None
+    if size == 32 and data[max(0, at - 38) : at].startswith(b"1000.") and data[at - 1] == 46:
+        halves = data[at - 33 : at - 1] + data[at : at + 32]
+        return (at - 38, at + 32, "zoho") if not halves.strip(HEX) else None
+    if size > 165 and near.endswith(b"v1.") and data.startswith(b"0-", at):
+        return at - 3, at + size, "cloudflare"
     if size < 27 or near[-8:-7] != b".":
         return None
     first = data[max(0, at - 40) : at - 8]
-    head = first[len(first.rstrip(families.CHARS["w"])) :]  # user id . time . signature
+    head = first[len(first.rstrip(CHARS["w"])) :]  # user id . time . signature
     if 23 <= len(head) <= 28 and head[:1] in b"MNO" and size <= 40 and judge.is_mixed(head):
         return at - 8 - len(head), at + size, "discord"
     return None
+
+
+def _goes_on(data: bytes, at: int, rows: "dict[bytes, tuple]") -> "Span | None":
+    """A long part behind short ones that began with a prefix: dp.st.prd.…"""
+    near = data[max(0, at - 40) : at]
+    start = at - len(near) + len(near.rstrip(CHARS["."]))
+    return _prefixed(data, start, rows) if data[start : start + 3] in rows else None
 
 
 def _by_parts(data: bytes, at: int, end: int) -> "Span | None":
     word = data[at:end]
     if word[32:35] == b"-us" and word[35:].isdigit() and not word[:32].strip(HEX):
         return at, end, "mailchimp"
+    if (
+        len(word) == 49
+        and word[27:28] == b"_"
+        and word[:1] in b"12"
+        and not word.translate(None, CHARS["n"] + b"_")
+    ):
+        return (at, end, "ngrok") if word.count(b"_") == 1 and judge.is_mixed(word) else None
     if word.endswith(b"_mmk") and len(word) == 40:
         return at, end, "maxmind"
     if word.endswith(b"NRAL") and len(word) == 40 and not word[:-4].strip(HEX):
         return at, end, "newrelic"
-    if len(word) == 50 and word[32:33] == word[41:42] == b"-" and not word.strip(families.CHARS["-"]):
+    if len(word) == 50 and word[32:33] == word[41:42] == b"-" and not word.strip(CHARS["-"]):
         return (at, end, "mailgun") if word.count(b"-") == 2 else None
     return None
