@@ -197,6 +197,7 @@ def test_any_python_writes_the_same_state(python, tmp_path):
         written = state(home)
         assert written.pop("sum")
         assert written["heard"].pop("first_at") <= written["heard"].pop("last_at")
+        assert written["heard"].pop("begun")
         assert written["heard"].pop("saved")["work"] == 20
         written["heard"].pop("active", None)
         states.append(written)

@@ -4,7 +4,7 @@ import posix
 
 from holdfast.apart import by_a_child
 from holdfast.app import GATHERED, Holdfast
-from holdfast.core.compose import Composer
+from holdfast.core.compose import Composer, Member
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event, goes_on
 from holdfast.core.facts import Facts
@@ -12,7 +12,7 @@ from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
 from holdfast.core.worth import Item, weighed
-from holdfast.disk import checkpoints, client, gathered, results, spool, trail, worktree
+from holdfast.disk import checkpoints, client, files, gathered, results, spool, trail, worktree
 from holdfast.disk.folder import Folder
 from holdfast.disk.words import Words
 from holdfast.errors import BadInput, is_full
@@ -68,6 +68,8 @@ class Material:
         self.transcript = transcript
         self._limits = _MOST_AT.get(event.name, _MOST)
         self._keeps = not goes_on(event)
+        self._at = event.at
+        self._team: list[Member] | None = None
         self._facts: Facts | None = None
         self._sections: dict[str, list[str]] | None = None
         self.room = _ROOM
@@ -141,7 +143,7 @@ class Material:
         tasks = client.tasks(app.client_dir, state.session) if not state.agent else {}
         tree = self.ground.tree
         run = results.of(app.home, spool.key(tree.root)) if tree else {}
-        composer = Composer(state, words, self.redactor.text, self.ground.project, tasks, run)
+        composer = Composer(state, words, self.redactor.text, self.ground.project, tasks, run, self.team)
         try:
             said = what(composer)
         finally:
@@ -150,6 +152,17 @@ class Material:
             whose = {"session": state.session, "agent": state.agent}
             trail.note(app.home, "degraded.words", **whose, what=words.trouble)
         return said
+
+    @property
+    def team(self) -> "list[Member]":
+        """The agents of the session, as they stand now."""
+        if self._team is None:
+            self._team, home, state = [], self.app.home, self.state
+            if not state.agent and files.is_there(home.session(state.session) + "/agents"):
+                from holdfast.disk.team import roster  # most sessions have none
+
+                self._team = roster(home, state, self._at, self.redactor.text)
+        return self._team
 
     def cold(self) -> list[str]:
         """Summaries of work that is done with, ready to be kept verbatim."""
@@ -171,6 +184,7 @@ class Looked(Material):
         nothing = Event("", state.session, 0, {"cwd": state.seen.cwd})
         super().__init__(state, nothing, app, transcript, checkpoints.known_key(app.home) or bytes(32))
         self._facts = self._gather(Facts(), 1 << 62, 1e9)
+        self._team = []  # whether they are at work nobody can tell by a transcript
 
 
 def redactor_of(app: Holdfast, project: str, key: bytes = b"") -> Redactor:

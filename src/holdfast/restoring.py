@@ -94,7 +94,7 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     whole = overflow.keep(app, state, facts, tasks, errors, later=bool(state.heard.owed))
     says = f"Kept by holdfast from before the compaction. {DATA}"
     says += _unsaved(app) + _more(state.heard.saved.get("path", ""), whole)
-    now = _now(event, state, app, material)
+    now = _now(event, state, app, material) + _open_agents(material)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
     budget = binding.budget(app, material.ground.project)
     bound = binding.after_compaction(app, material, room, budget)
@@ -106,6 +106,11 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     said = fenced(mark(), says, now + lines, _LONGEST)
     keep(app, state, said)
     return said
+
+
+def _open_agents(material: Material) -> list[str]:
+    """A summary forgets who is still at work for the session."""
+    return [member.line() for member in material.team if member.is_open]
 
 
 def _allowance(state: State, app: Holdfast, key: str = "brief.tokens") -> int:
@@ -306,6 +311,6 @@ def _changed(event: Event, state: State, app: Holdfast, material: Material) -> s
     probe, marks = _git(event, state, material), state.heard.saved.get("files", {})
     done = after(state, material.transcript)
     probe.files(edited(material.facts), marks, checkpoints.known_key(app.home), since, done)
-    lines = probe.news()
+    lines = probe.news() + _open_agents(material)
     says = f"holdfast looked at what has changed since this session last worked. {DATA}"
     return fenced(mark(), says, lines, _LONGEST) if lines else ""

@@ -15,8 +15,11 @@ from holdfast.core.units import units
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.core.quoted import Redact, Words
 
+FINISHED = "finished"
 _DONE = ("completed", "deleted")
 _PLAN_LINES, _PLAN_CHARACTERS = 40, 1200
 #: So many finished steps are told one by one; more of them together.
@@ -26,9 +29,32 @@ _ENDED = {NO_STATUS: "failed without a status", NO_RESULT: "cut short, nobody kn
 _HEARD, _FILED = " (told to a hook)", " (the client's own task files)"
 
 
+class Member:
+    """An agent that has told of itself. Everything in it is redacted, and on one line."""
+
+    __slots__ = ("agent", "kind", "last_at", "more", "status", "task")
+
+    def __init__(self, agent: str, kind: str, task: str, status: str, more: str, last_at: int) -> None:
+        self.agent = agent
+        self.kind = kind
+        self.task = task
+        self.status = status
+        self.more = more
+        self.last_at = last_at
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is still to be expected of it, or lost with it."""
+        return self.status != FINISHED
+
+    def line(self) -> str:
+        who = f"Agent {self.agent} {self.kind}".rstrip()
+        return f"{who}: {self.status}" + (f"; task: {self.task}" if self.task else "") + self.more
+
+
 class Composer(Quoted):
     """`tasks` is what the client's own files say: id -> (status, subject); `run` how the tests of the
-    working tree ended last, whoever ran them."""
+    working tree ended last, whoever ran them; `team` the agents that have told of themselves."""
 
     def __init__(
         self,
@@ -38,10 +64,12 @@ class Composer(Quoted):
         project: str,
         tasks: dict[str, tuple[str, str]],
         run: "dict | None" = None,
+        team: "Sequence[Member]" = (),
     ) -> None:
         super().__init__(state, words, redact, project)
         self.tasks = tasks
         self.run = run or {}
+        self.team = {one.agent: one for one in team}
         self._failed: list[tuple[str, str]] | None = None
 
     def sections(self) -> dict[str, list[str]]:
@@ -203,8 +231,11 @@ class Composer(Quoted):
         return items
 
     def agents(self) -> list[str]:
-        items = []
+        """Those whose call is in the transcript, and those that told of themselves and are not back yet."""
+        items, named = [], set()
         for view, row in self._newest("agents", 8):
+            named.add(row[0])
+            own = self.team.get(row[0])
             given = self._use(row[1:3], tool="Agent") or self._use(row[1:3], tool="Task")
             about = excerpt(
                 self.redact(text(given, "description") or text(given, "prompt")[:LOOKED_AT]), 120
@@ -212,11 +243,14 @@ class Composer(Quoted):
             kind = excerpt(text(given, "subagent_type"), 40)
             said = self._report(row[3:5]) if row[5] == "completed" else ""
             came = "".join(f": {excerpt(unit, 100)}" for unit, _ in units(said)[:1])
+            status = own.status if own and row[5] != "completed" else excerpt(row[5], 32)
             items.append(
-                f"{excerpt(row[0], 64)}{' ' + kind if kind else ''} ({excerpt(row[5], 32)}): {about}{came}"
+                f"{excerpt(row[0], 64)}{' ' + kind if kind else ''} ({status}): {about}{came}"
+                + (own.more if own else "")
                 + self._where(view, row[1:3])
             )
-        return items
+        rest = [own for agent, own in self.team.items() if agent not in named and own.is_open]
+        return items + [f"{own.agent} {own.kind} ({own.status}): {own.task}{own.more}" for own in rest]
 
     def _tasks(self) -> list[tuple[str, str, str, str]]:
         """(id, status, subject, where), from the transcript, the hooks and the client's own files."""

@@ -21,7 +21,8 @@ _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed tree broke tests committed process full role last board mail asked started"
+    "guard burst habit pressed tree broke tests committed process full role last board mail asked started "
+    "begun"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -45,6 +46,7 @@ class Heard:
     burst = 0  # the number of the last compaction that was spoken of, because there were too many
     active = 0  # milliseconds of work since the last checkpoint
     process = 0  # of the client that began the session last
+    begun = 0  # when that was
     started = ""  # by which part of holdfast the client was started, if by one
     role = ""  # what kind of agent this is; "": the session itself
     last = ""  # the hook that was heard of last
@@ -144,6 +146,8 @@ def _start(heard: Heard, event: Event) -> None:
     heard.pending = {}  # what a client that was killed did not write will not be written
     if event.data.get("source") == "compact":
         _forget(heard)
+    else:
+        heard.begun = event.at
 
 
 def _end(heard: Heard, event: Event) -> None:
