@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import posix
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.core.redact import Redactor
-from holdfast.disk import saves
+from holdfast.disk import files, saves
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput
 
@@ -97,3 +98,22 @@ def test_where_a_text_is_cut_no_half_of_a_secret_stays():
 def test_much_of_nothing_is_nothing():
     kept = a_save(task=" " * 20_000, context="\n" * 20_000, tags=["\t" * 20_000])
     assert (kept["task"], kept["context"], kept["tags"]) == ("", "", [""])
+
+
+def test_a_save_that_a_full_disk_did_not_take_leaves_no_name_behind(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+):
+    class Full:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(posix, name)
+
+        def write(self, fd: int, data: bytes) -> int:
+            raise OSError(28, "No space left on device")
+
+    saves.add(home, [a_save("taken")])
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "posix", Full())
+        with pytest.raises(OSError, match="No space"):
+            saves.add(home, [a_save("refused")])
+    assert saves.environments(home) == ["taken"]
+    assert saves.of(home, "refused") == []

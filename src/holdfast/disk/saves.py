@@ -115,12 +115,20 @@ def _tail(home: Home, environment: str, most: int) -> tuple[bool, list[bytes]]:
 
 
 def environments(home: Home) -> list[str]:
+    """Under which names something was saved. Of one that a full disk did not take, an empty file stays."""
     try:
-        found = posix.listdir(_folder(home))
+        with posix.scandir(_folder(home)) as entries:
+            found = [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and _is_used(entry)]
     except FileNotFoundError:
         return []
-    names = (name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
-    return sorted(filter(is_safe_name, names))
+    return sorted(filter(is_safe_name, (name.removesuffix(_SUFFIX) for name in found)))
+
+
+def _is_used(entry: "posix.DirEntry[str]") -> bool:
+    try:
+        return bool(entry.stat().st_size)
+    except OSError:
+        return False
 
 
 def joined(home: Home) -> set[str]:
