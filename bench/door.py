@@ -263,6 +263,12 @@ def cookie_of(known: login.Login) -> str:
     return said.partition(";")[0]
 
 
+def post_link(service: Service) -> str:
+    """What to put behind the service's address, to enter the dashboard once."""
+    answer = ask(service.port, post(login.LINK, [service.host, service.bearer, JSON], b""))
+    return str(json.loads(answer.body)["path"])
+
+
 def socket_to(page: str, headers: Headers) -> bytes:
     """As a browser opens one."""
     keys = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13")]

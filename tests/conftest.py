@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from skipping import NOT_TESTED, SKIPPED
+from skipping import BROWSER, NO_BROWSER, NOT_TESTED, SKIPPED
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -17,6 +17,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if SKIPPED:
         terminalreporter.section("CLIENT NOT TESTED", sep="!", red=True, bold=True)
         terminalreporter.line(NOT_TESTED, red=True, bold=True)
+    if not BROWSER:
+        terminalreporter.section("BROWSER NOT TESTED", sep="!", red=True, bold=True)
+        terminalreporter.line(NO_BROWSER, red=True, bold=True)
 
 
 @pytest.fixture(autouse=True)

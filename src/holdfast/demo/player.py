@@ -18,7 +18,10 @@ from holdfast.demo.story import HOME, SESSION
 from holdfast.disk.client import slug
 
 #: Hooks that are called also where time is made up: enough for a curve.
-_EARLIER = ("UserPromptSubmit", "PostToolBatch", "Stop", "PreCompact", "PostCompact", "SessionStart")
+_EARLIER = frozenset(
+    "SessionStart UserPromptSubmit PostToolBatch Stop SubagentStart SubagentStop PreCompact "
+    "PostCompact".split()
+)
 _PATIENCE_S = 30
 
 
@@ -32,7 +35,7 @@ class Player(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.session = f"{number * 0x2D9F3B17 % (1 << 32):08x}{SESSION[8:]}"  # people see how it begins
         self.project = folder / name
-        self.since, self.speed, self.script = since, speed, script
+        self.since, self.speed, self.script = min(since, script[-1].at + 1), speed, script
         self.stopped = threading.Event()
         self.made_up = threading.Event()
         self.environ = environ_of(folder)
@@ -49,8 +52,8 @@ class Player(threading.Thread):
                 return
             if step.at < self.since:
                 self._write(step, began - round(1000 * (self.since - step.at)))
-                if step.hook in _EARLIER and not step.agent:
-                    self._call(step.hook, step.given, "")
+                if step.hook in _EARLIER:
+                    self._call(step.hook, step.given, step.agent)
                 continue
             if not self.made_up.is_set():
                 self.made_up.set()

@@ -185,10 +185,10 @@ def _replayed(app: Holdfast, path: str) -> tuple[list[Point], list[Kept], list[C
         if one.checkpoint
     ]
     cuts: list[Compaction] = []
-    for here, after in zip(moments, [*moments[1:], None], strict=True):
+    for place, here in enumerate(moments):
         if here.compaction:
             trigger, _, before = here.compaction.partition(" ")
-            left = after.used if after else 0
+            left = moments[place + 1].used if place + 1 < len(moments) else 0
             cuts.append(
                 Compaction(len(cuts) + 1, here.at, here.turn, trigger, int(before or 0), left, None)
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -12,6 +13,7 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.errors import HoldfastError
+from holdfast.ops.events import Events
 from holdfast.report.markup import joined, style
 from holdfast.serve.dashboard.live import Live
 
@@ -52,7 +54,7 @@ def page(live: Live, here: str, title: str) -> Iterator[None]:
     )
     ui.html('<a class="skip" href="#main">Skip to the content</a>', sanitize=False)
     ui.html(_HEAD.format(live.root, links), sanitize=False, tag="header").classes("top")
-    with ui.element("main").props('id="main" tabindex="-1"').classes("hf"):
+    with ui.element("div").props('id="main" tabindex="-1"').classes("hf"):
         yield
 
 
@@ -87,9 +89,40 @@ def empty(words: str, command: str = "", after: str = "") -> Markup:
     return Markup('<p class="empty">{}{}{}</p>').format(words, code, after)
 
 
+def projects(live: Live) -> dict[str, str]:
+    """Folder -> its name, of every session whose folder is still there; the newest first."""
+    found = dict.fromkeys(live.rows[name].project for name in live.order if name in live.rows)
+    return {path: os.path.basename(path) for path in found if path and os.path.isdir(path)}
+
+
+def choice(those: dict[str, str], chosen: str) -> Markup:
+    """One of them to choose; a page asks for its project with it."""
+    options = joined(
+        Markup('<option value="{}"{}>{}</option>').format(
+            path, Markup(" selected") if path == chosen else "", name
+        )
+        for path, name in those.items()
+    )
+    return Markup("<label>Project <select>{}</select></label>").format(options)
+
+
 async def asked(live: Live, operation: str, /, **given: Any) -> tuple[Any, Markup]:
     """(what an operation gives, "") or (None, why it does not)."""
     try:
         return await live.ask(operation, **given), Markup("")
     except (HoldfastError, OSError) as problem:
         return None, Markup('<p class="warning" role="status">{}</p>').format(str(problem))
+
+
+def happenings(of: Events) -> Markup:
+    """What holdfast has done, the newest first."""
+    if not of.events:
+        return empty("Nothing yet: hooks note here what they do.")
+    rows = joined(
+        Markup(
+            '<tr><td class="when dim"><time data-ago datetime="{}"></time></td><td class="when">{}</td>'
+            '<td class="broad"><code>{}</code></td><td class="dim cut-off" title="{}">{}</td></tr>'
+        ).format(one.at, one.event, one.session[:8], one.about, one.about)
+        for one in of.events
+    )
+    return Markup("<table><tbody>{}</tbody></table>").format(rows)

@@ -8,7 +8,7 @@ from nicegui import ui
 from holdfast.ops.events import Events
 from holdfast.ops.upkeep import Status
 from holdfast.report.markup import joined
-from holdfast.serve.dashboard.frame import Box, asked, empty, heading, page
+from holdfast.serve.dashboard.frame import Box, asked, happenings, heading, page
 from holdfast.serve.dashboard.live import Live
 
 _EVENTS = 30
@@ -53,7 +53,7 @@ class _Health:
             self.head.put(problem if status is None else _summary(status))
             self.checks.put(problem if status is None else _checks(status))
             self.injected.put(_injected(injected) if injected else Markup(""))
-            self.happened.put(_events(happened) if happened else Markup(""))
+            self.happened.put(happenings(happened) if happened else Markup(""))
 
     async def measure(self) -> None:
         given, problem = await asked(self.live, "latency")
@@ -113,16 +113,3 @@ def _injected(of: Events) -> Markup:
     return Markup(
         '<p><span class="big">{}</span></p><p class="dim">times in this trail, the last <time data-ago datetime="{}"></time>: {}</p>'
     ).format(f"{len(of.events):,}", newest.at, newest.about)
-
-
-def _events(of: Events) -> Markup:
-    if not of.events:
-        return empty("Nothing yet: hooks note here what they do.")
-    rows = joined(
-        Markup(
-            '<tr><td class="when dim"><time data-ago datetime="{}"></time></td><td class="when">{}</td>'
-            '<td class="broad"><code>{}</code></td><td class="dim cut-off" title="{}">{}</td></tr>'
-        ).format(one.at, one.event, one.session[:8], one.about, one.about)
-        for one in of.events
-    )
-    return Markup("<table><tbody>{}</tbody></table>").format(rows)

@@ -33,6 +33,26 @@ _LANE = "pages"
 Listener = Callable[[set[str]], Awaitable[None]]
 
 
+class _Ear:
+    """One page: told one thing after the other; what changes meanwhile is told together. Where it fails, no
+    other page is kept waiting."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.owed: set[str] = set()
+        self.telling: asyncio.Task[None] | None = None
+
+    def tell(self, changed: set[str]) -> None:
+        self.owed |= changed
+        if self.telling is None or self.telling.done():
+            self.telling = background_tasks.create(self._tell(), name="holdfast tells a page")
+
+    async def _tell(self) -> None:
+        while self.owed:
+            changed, self.owed = self.owed, set()
+            await self.listener(changed)
+
+
 class Live:
     def __init__(self, work: Work, root: str) -> None:
         self.work = work
@@ -43,7 +63,7 @@ class Live:
         self._owed: dict[str, float] = {}
         self._saved: Saved = {}
         self._index = (-1, -1)
-        self._listeners: list[Listener] = []
+        self._ears: list[_Ear] = []
         self._looking: asyncio.Task[None] | None = None
         self._operations = {one.name: one for one in everything()}
 
@@ -62,27 +82,28 @@ class Live:
 
     async def ready(self) -> None:
         """All rows are there: read once when the first page is opened, from then on kept."""
-        if not self._listeners:
+        if not self._ears:
             await self._look(_MOST)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Told which sessions have changed, until what is returned is called."""
-        self._listeners.append(listener)
+        ear = _Ear(listener)
+        self._ears.append(ear)
         if self._looking is None or self._looking.done():
             self._looking = background_tasks.create(self._watch(), name="holdfast looks")
 
         def stop() -> None:
             with suppress(ValueError):
-                self._listeners.remove(listener)
+                self._ears.remove(ear)
 
         return stop
 
     async def _watch(self) -> None:
-        while self._listeners and not self.work.stopping:
+        while self._ears and not self.work.stopping:
             await asyncio.sleep(LOOK_S)
             changed = await self._look(_AT_ONCE)
-            for listener in list(self._listeners) if changed else ():
-                await listener(changed)
+            for ear in list(self._ears) if changed else ():
+                ear.tell(changed)
 
     async def _look(self, most: int) -> set[str]:
         app = copy.copy(self.work.app())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.memory.lint import Finding
 from holdfast.ops.topics import TopicRow, Topics
 from holdfast.report.markup import joined, prose
-from holdfast.serve.dashboard.frame import Box, asked, empty, heading, page
+from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
 from holdfast.serve.dashboard.live import Live
 
 _LONGEST = 200
@@ -29,13 +27,13 @@ class _Memory:
     def __init__(self, live: Live, project: str) -> None:
         self.live = live
         self.client = ui.context.client
-        self.projects = _projects(live)
+        self.projects = projects(live)
         self.project = project if project in self.projects else next(iter(self.projects), "")
         self.topics: Topics | None = None
         self.words = ""
         ui.html("Memory", sanitize=False, tag="h1").classes("sr")
         with ui.element("div").classes("tools"):
-            self.which = Box(_choice(self.projects, self.project))
+            self.which = Box(choice(self.projects, self.project))
             self.which.element.on("change", self._choose, js_handler="(e) => emit(e.target.value)")
             self.search = Box(_SEARCH)
             self.search.element.on(
@@ -106,22 +104,6 @@ _PICKED = "(e) => { const row = e.target.closest('[data-file]'); if (row) emit(r
 _SEARCH = Markup(
     '<label>Search <input type="search" placeholder="words of a topic" autocomplete="off"></label>'
 )
-
-
-def _projects(live: Live) -> dict[str, str]:
-    """Folder -> its name, of every session whose folder is still there."""
-    found = dict.fromkeys(live.rows[name].project for name in live.order if name in live.rows)
-    return {path: os.path.basename(path) for path in found if path and os.path.isdir(path)}
-
-
-def _choice(projects: dict[str, str], chosen: str) -> Markup:
-    options = joined(
-        Markup('<option value="{}"{}>{}</option>').format(
-            path, Markup(" selected") if path == chosen else "", name
-        )
-        for path, name in projects.items()
-    )
-    return Markup("<label>Project <select>{}</select></label>").format(options)
 
 
 def _none() -> Markup:

@@ -10,11 +10,12 @@ from holdfast.ops.fills import Session
 from holdfast.ops.words import many, model_of, short
 from holdfast.report import parts
 from holdfast.report.markup import NAMES, chip, colour, short_path, tokens
-from holdfast.serve.dashboard.frame import Box, button, empty, page
+from holdfast.serve.dashboard.frame import Box, asked, button, empty, happenings, heading, page
 from holdfast.serve.dashboard.live import Live
 
 #: Rows at a time; of more than that one asks for the next.
 _ROWS = 40
+_LATELY = 8
 #: Milliseconds since its last sign of life for which a session is live.
 _LIVE_MS = 10 * 60 * 1000
 _COLUMNS = ("Project", "Fill", "Level", "Before the client compacts", "Forecast", "Last checkpoint", "")
@@ -26,6 +27,7 @@ def add(live: Live) -> None:
         await live.ready()
         with page(live, "", "Now"):
             shown = _Now(live)
+            await shown.tell()
         ui.context.client.on_delete(live.listen(shown.update))
 
 
@@ -44,6 +46,13 @@ class _Now:
         self._fill()
         self.more = button("", self._more, "wide-one")
         self._count()
+        heading("Lately")
+        self.lately = Box(classes="card lately")
+
+    async def tell(self) -> None:
+        given, problem = await asked(self.live, "events", limit=_LATELY)
+        with self.client:
+            self.lately.put(problem if given is None else happenings(given))
 
     async def update(self, changed: set[str]) -> None:
         with self.client:
@@ -54,6 +63,7 @@ class _Now:
             if changed - self.boxes.keys():
                 self._fill()
                 self._count()
+        await self.tell()
 
     def _fill(self) -> None:
         """New ones on top of those that are shown: nothing that one is looking at moves by itself."""
@@ -112,7 +122,7 @@ def row(live: Live, one: Session) -> Markup:
     where = f"{live.root}/session/{one.session}"
     last = Markup('<div class="last{}"><time data-ago datetime="{}"></time></div>')
     seen = last.format(" live" if is_live(one) else "", one.last)
-    if not one.max:
+    if not one.max or (one.problem and not one.used):
         return Markup(
             '<a class="row amiss" href="{}"><div><div class="name">{}</div><div class="sub">cannot be read</div></div>'
             '<div class="why">{}</div>{}</a>'

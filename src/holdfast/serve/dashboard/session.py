@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 from markupsafe import Markup
@@ -39,8 +38,6 @@ class _Session:
         self.name = name if is_safe_name(name) else ""
         self.client = ui.context.client
         self.explained = -_HOLDS_S
-        self.again: asyncio.Event = asyncio.Event()
-        self.busy = False
         self.head = Box(classes="card")
         self.amiss = Box()
         heading("Course")
@@ -53,20 +50,9 @@ class _Session:
         self.kept = Box(classes="card")
 
     async def update(self, changed: set[str]) -> None:
-        """While it is being read, what changes meanwhile is read once afterwards."""
-        if self.name not in changed:
-            return
-        self.again.set()
-        if self.busy:
-            return
-        self.busy = True
-        try:
-            while self.again.is_set():
-                self.again.clear()
-                await self.refresh()
-        finally:
-            self.busy = False
-        await self.explain()
+        if self.name in changed:
+            await self.refresh()
+            await self.explain()
 
     async def refresh(self) -> None:
         given, problem = await asked(self.live, "history", session=self.name)
