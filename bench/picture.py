@@ -1,4 +1,4 @@
-"""The picture in the README: a session of the demo, as the dashboard shows it shortly after a compaction."""
+"""The picture in the README: a session of the demo in the dashboard, some time after a compaction."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from door import Service, post_link
 from harness import PYTHON
 
 #: No network but loopback is needed, and none is asked for.
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+FLAGS = [
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    *"--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-default-apps --disable-extensions "
-    "--disable-domain-reliability --no-default-browser-check --no-pings"
-).split() + ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]
+    "--disable-domain-reliability --no-default-browser-check --no-pings".split(),
+]
 WIDTHS = {"wide": (1440, 900), "slim": (375, 812)}
 READY = "#main.hf"
 

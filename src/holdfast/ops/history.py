@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 
 from holdfast import receipts
 from holdfast.app import Holdfast
@@ -28,6 +29,8 @@ from holdfast.ops.survival import receipt
 
 #: Read of the samples: the newest of a very long session.
 _MOST = 4 << 20
+#: A window that holds less than this share of what it did has been emptied.
+FALLS = 0.6
 #: Points of a curve; a screen has hardly more columns.
 _POINTS = 720
 
@@ -164,10 +167,17 @@ def _compacted(app: Holdfast, state: State, points: list[Point]) -> list[Compact
     rows = state.seen.compactions
     first = state.seen.compacted - len(rows) + 1
     booked = {line.get("compaction"): line for line in receipts.every(app, state.session)}
+    # Where the curve falls, the newest last; the clock only where it does not: a window may refill at once.
+    falls = [after.turn for before, after in pairwise(points) if after.used < before.used * FALLS]
     times = [point.at for point in points]
+    turns = (
+        falls[-len(rows) :] if len(falls) >= len(rows) else [_turn(points, times, row[0]) for row in rows]
+    )
     return [
-        Compaction(number, at, _turn(points, times, at), trigger, before, after, booked.get(number))
-        for number, (at, trigger, before, after, *_) in enumerate(rows, first)
+        Compaction(number, at, turn, trigger, before, after, booked.get(number))
+        for number, turn, (at, trigger, before, after, *_) in zip(
+            range(first, first + len(rows)), turns, rows, strict=True
+        )
     ]
 
 

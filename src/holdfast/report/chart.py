@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from holdfast.ops.history import Compaction, History, Point
+from holdfast.ops.history import FALLS, Compaction, History, Point
 from holdfast.ops.words import many
 from holdfast.report.markup import colour, joined, tokens
 
@@ -109,7 +109,7 @@ def _cycles(points: list[Point]) -> Iterator[list[Point]]:
     """Cut where the window was emptied: a line down would say that it emptied slowly."""
     part: list[Point] = []
     for point in points:
-        if part and point.used < part[-1].used * 0.6:
+        if part and point.used < part[-1].used * FALLS:
             yield part
             part = []
         part.append(point)

@@ -6,6 +6,7 @@ from markupsafe import Markup
 from nicegui import ui
 
 from holdfast.memory.lint import Finding
+from holdfast.ops.recall import Recalled
 from holdfast.ops.topics import TopicRow, Topics
 from holdfast.report.markup import joined, prose
 from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
@@ -36,6 +37,7 @@ class _Memory:
             self.which = Box(choice(self.projects, self.project))
             self.which.element.on("change", self._choose, js_handler="(e) => emit(e.target.value)")
             self.search = Box(_SEARCH)
+            self.search.element.on("change", self._recall, js_handler="(e) => emit(e.target.value)")
             self.search.element.on(
                 "input", self._search, js_handler="(e) => emit(e.target.value)", throttle=0.2
             )
@@ -46,6 +48,8 @@ class _Memory:
             with ui.element("div").props('aria-live="polite"'):
                 self.view = Box(classes="card")
         self.list.element.on("click", self._pick, js_handler=_PICKED)
+        heading("Recalled from sessions")
+        self.recalled = Box(_ASK, classes="card")
         heading("What is wrong with it")
         self.lint = Box(classes="card")
 
@@ -86,6 +90,17 @@ class _Memory:
         with self.client:
             self._put()
 
+    async def _recall(self, event: object) -> None:
+        """Asked for with Enter: it looks through all that was ever learnt."""
+        words = str(getattr(event, "args", "")).strip()[:_LONGEST]
+        if not words or not self.project:
+            said = _ASK
+        else:
+            given, said = await asked(self.live, "recall", query=words, project=self.project)
+            said = said if given is None else _found(given, words.lower().split())
+        with self.client:
+            self.recalled.put(said)
+
     async def _pick(self, event: object) -> None:
         await self._open(str(getattr(event, "args", "")))
 
@@ -100,6 +115,7 @@ class _Memory:
                 self.view.put(head.format(given.name, given.type or "index") + text)
 
 
+_ASK = Markup('<p class="dim">{}</p>').format("Type what you look for and press Enter.")
 _PICKED = "(e) => { const row = e.target.closest('[data-file]'); if (row) emit(row.dataset.file); }"
 _SEARCH = Markup(
     '<label>Search <input type="search" placeholder="words of a topic" autocomplete="off"></label>'
@@ -120,6 +136,19 @@ def _row(one: TopicRow, words: list[str]) -> Markup:
         '<button type="button" class="pick" data-file="{}"><span class="title"><span>{}</span><span class="tag">{}</span></span>'
         '<span class="sub">{}</span>{}</button>'
     ).format(one.file, marked(one.name, words), one.type, marked(one.description, words), problem)
+
+
+def _found(of: Recalled, words: list[str]) -> Markup:
+    if not of.found:
+        return Markup('<p class="dim">{}</p>').format("Nothing like it was ever said here.")
+    rows = joined(
+        Markup(
+            '<tr><td class="when dim broad"><time data-ago datetime="{}"></time></td>'
+            '<td class="when"><span class="tag">{}</span></td><td>{}</td></tr>'
+        ).format(one.at, one.kind or one.collection, marked(one.text, words))
+        for one in of.found
+    )
+    return Markup("<table><tbody>{}</tbody></table>").format(rows)
 
 
 def marked(text: str, words: list[str]) -> Markup:
