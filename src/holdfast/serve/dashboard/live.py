@@ -111,8 +111,9 @@ class Live:
             rows = await self.work.in_thread(_LANE, lambda: self._read(app, most))
         except (HoldfastError, OSError):  # a disk that does not answer: what was known stays
             return set()
-        self.rows.update(rows)
-        return {row.session for row in rows.values()}
+        there = set(self.order)
+        self.rows = {name: row for name, row in (self.rows | rows).items() if name in there}
+        return set(rows) & there
 
     def _read(self, app: Holdfast, most: int) -> dict[str, Session]:
         found = newest_first(app)[:_MOST]
