@@ -152,6 +152,7 @@ def test_a_line_that_is_no_message_is_damaged_and_nobodys(wrong, at_home, where)
 
 def test_what_is_over_is_left_out_when_the_file_has_grown_and_nothing_else(at_home, where, monkeypatch):
     monkeypatch.setattr(board, "_TIDY", 4_000)
+    monkeypatch.setattr(board, "_STEP", 500)
     kept = [posted(at_home, where, f"request {n}", type=REQUEST) for n in range(3)]
     marked(at_home, where, kept[0], mark=DELIVERED)
     own = Path(board.path(at_home, where.key))
@@ -170,7 +171,6 @@ def test_what_is_over_is_left_out_when_the_file_has_grown_and_nothing_else(at_ho
 
 
 def test_a_board_on_which_too_much_waits_takes_no_more_and_says_what_to_do(at_home, where, monkeypatch):
-    monkeypatch.setattr(board, "_TIDY", 2_000)
     monkeypatch.setattr(board, "_MOST", 4_000)
 
     def flood() -> None:

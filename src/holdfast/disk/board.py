@@ -19,8 +19,9 @@ from holdfast.disk.home import Home
 from holdfast.errors import BadInput
 
 _LARGEST = 1 << 26
-#: Bytes from which on it is looked whether most of it is over; and of what is not, before no more is taken.
-_TIDY, _MOST = 1 << 18, 1 << 20
+#: Bytes from which on it is looked, each time it has grown by a step, whether most of it is over; and of
+#: what is not, before no more is taken.
+_TIDY, _STEP, _MOST = 1 << 18, 1 << 16, 1 << 20
 #: Bytes before a place by which it is known again.
 _TAIL = 64
 _FOLDER, _SHOWN, _IGNORE = ".coordination", "blackboard.json", ".gitignore"
@@ -141,9 +142,11 @@ def post(home: Home, where: Place, message: dict) -> None:
         size = posix.stat(own).st_size
     except FileNotFoundError:
         size, data = 0, b"%s\n%s" % (index.line({"board": where.root}), data)
-    if size > _TIDY:
-        _tidy(home, where.key)
+    if size > _MOST:
+        _refuse_full(load(home, where.key))
     _append(own, data)
+    if size // _STEP != (size + len(data)) // _STEP and size > _TIDY - _STEP:
+        _tidy(home, where.key)
 
 
 def mark(home: Home, key: str, marks: list[dict]) -> None:
@@ -161,17 +164,20 @@ def _append(own: str, data: bytes) -> None:
         files.append_durably(own, data)
 
 
-def _tidy(home: Home, key: str) -> None:
-    """Leave out what is over where that is most of it. Those who write wait; who only reads has either."""
+def _refuse_full(found: Board) -> None:
     at = now()
-    found = load(home, key)
-    kept = _kept(found, at)
-    if len(kept) > _MOST:
+    if len(_kept(found, at)) > _MOST:
         raise BadInput(
             f"the board of {found.root} is full: {len(found.open(at))} messages wait for somebody; "
             "`holdfast board list` shows them, `holdfast board ack ID` ends one"
         )
-    if 2 * len(kept) > found.end[0]:
+
+
+def _tidy(home: Home, key: str) -> None:
+    """Leave out what is over where that is most of it. Those who write wait; who only reads has either."""
+    at = now()
+    found = load(home, key)
+    if 2 * len(_kept(found, at)) > found.end[0]:
         return
     fd = files.open_shared(path(home, key), alone=True)
     try:
