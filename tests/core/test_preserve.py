@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from composed import PROJECT, edited, ran
 from gathering import facts_of
+from holdfast.core.brief import lines
 from holdfast.core.config import DEFAULTS, STANDARD, Config
 from holdfast.core.preserve import block
 from holdfast.core.worth import weighed
@@ -174,3 +175,28 @@ def test_test_commands_are_told_with_how_they_ended():
         "  • pytest -q (last run failed)",
         "  • npm run lint (last run passed)",
     }
+
+
+@pytest.mark.parametrize(
+    ("rule", "chatter"),
+    [
+        ("Fass den Ordner pegel auf keinen Fall an.", "Ich habe mir die Messwerte von Tag {} angesehen."),
+        ("Ne touche surtout pas au dossier jauge.", "J'ai regardé les mesures du jour {}."),
+        ("No toques la carpeta mareas bajo ningún concepto.", "He mirado las mediciones del día {}."),
+        ("请务必不要修改 tide 目录。", "我看了第 {} 天的测量数据。"),
+        ("tide フォルダには絶対に触らないでください。", "{} 日目の測定値を見ました。"),
+        ("Никогда не трогай папку tide.", "Я посмотрел измерения за день {}."),
+    ],
+)
+def test_an_instruction_in_another_language_is_kept(rule, chatter):
+    """However long ago it was given, in the block and in a brief."""
+    script = Script()
+    script.prompt(rule)
+    for day in range(120):
+        script.answer(text(chatter.format(day) + " " + chatter.format(day + 500)))
+        if day % 20 == 19:
+            script.prompt(chatter.format(day + 900))
+    facts = facts_of(script)
+    said = block(facts, weighed(facts), [], [], [], [], "auto", MARK, STANDARD)
+    assert f"  • {rule}" in section(said, "STANDING INSTRUCTIONS BY THE USER:")
+    assert f"> {rule}" in lines(facts, weighed(facts), 1500, [], [])

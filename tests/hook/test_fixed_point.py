@@ -100,6 +100,7 @@ def test_a_model_that_repeats_it_says_nothing_new(work):
         work.say(f"{brief}")
         work.say(f"As holdfast said:\n\n{brief}\n\n{brief}")
         brief = work.start("compact")
+    work.hook("PostCompact")  # keeps what was gathered
     again = facts(work)
     ours = [row[1] for row in again["units"] if row not in first["units"]]
     assert set(ours) == {"As holdfast said:"}
