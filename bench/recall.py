@@ -13,20 +13,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from harness import table
+from holdfast.app import Holdfast
 from holdfast.memory import embed, search
 from holdfast.memory.index import Index
 from holdfast.memory.shelf import Filter, Item
+from holdfast.ops import recall
 
 _TUNED = 5
 
@@ -67,16 +71,13 @@ def quality(file: Path, folder: Path, embedder: embed.Embedder | None, tunes: bo
         embed_all(shelf, embedder)
         if tunes:
             tune(shelf, embedder, questions)
-        halves = [
-            ("chosen on: 1 to 5", [one for one in questions if int(one.conversation) < _TUNED]),
-            ("held out: 6 to 10", [one for one in questions if int(one.conversation) >= _TUNED]),
-            ("all", questions),
-        ]
-        rows = []
-        for name, some in halves:
-            if some:
-                rows.append([name, str(len(some)), *figures(shelf, embedder, some)])
-    titles = ["conversations", "questions", "R@5", "R@10", "R@20", "MRR", "sR@5", "sR@10", "p50 ms"]
+        asked = [(one, measured(shelf, embedder, one)) for one in questions]
+    rows = []
+    for name, first, last in (("chosen on: 1 to 5", 0, 4), ("held out: 6 to 10", 5, 9), ("all", 0, 9)):
+        some = [figures for one, figures in asked if first <= int(one.conversation) <= last]
+        if some:
+            rows.append([name, str(len(some)), *means(some)])
+    titles = ["conversations", "questions", "R@5", "R@10", "R@20", "MRR", "sR@5", "sR@10", "CPU ms"]
     return f"{embedder.model if embedder else 'keyword only'}, {len(items):,} turns\n{table(titles, rows)}"
 
 
@@ -137,35 +138,39 @@ def speed(folder: Path, embedder: embed.Embedder | None, count: int, queries: in
     def text() -> str:
         return " ".join([*made.choices(common, k=12), *made.choices(rare, k=6)])
 
+    project = str(folder.resolve())
     items = [
-        Item(
-            f"u{at}",
-            "sessions",
-            text(),
-            project="/p",
-            thread=f"t{at // 200}",
-            seq=at,
-            source=f"s{at // 200}",
-        )
+        Item(f"u{at}", "sessions", text(), project, thread=f"t{at // 200}", seq=at, source=f"s{at // 200}")
         for at in range(count)
     ]
-    with Index(str(folder / "speed.db")) as shelf:
+
+    def asked() -> str:
+        return " ".join([*made.choices(common, k=4), *items[made.randrange(count)].text.split()[-3:]])
+
+    app = Holdfast.open({"HOLDFAST_HOME": project, "HOME": project})
+    with Index(app.home.memory) as shelf:
         began = time.perf_counter()
         for at in range(0, count, 500):
-            shelf.add(items[at : at + 500])
+            shelf.take(f"s{at // 200}", "read", items[at : at + 500])
             embed_all(shelf, embedder)
         rate = count / (time.perf_counter() - began)
-        took = []
-        for _ in range(queries + 5):
-            asked = " ".join([*made.choices(common, k=4), *items[made.randrange(count)].text.split()[-3:]])
-            began = time.perf_counter()
-            search.search(shelf, embedder, asked, Filter(("/p",)), 10)
-            took.append(1000 * (time.perf_counter() - began))
-    took = sorted(took[5:])
-    p50, p95 = took[len(took) // 2], took[int(0.95 * len(took))]
-    return (
-        f"{count:,} memories: {rate:,.0f} items/s taken in; a query {p50:.1f} ms (p50), {p95:.1f} ms (p95)"
-    )
+        where = Filter((project,))
+        alone = _timed(queries, lambda: search.search(shelf, embedder, asked(), where, 10))
+        whole = _timed(queries, lambda: recall.recall(app, asked(), project=project))
+    rows = [["search, in an open index", *alone], ["`recall` as a whole", *whole]]
+    head = f"{count:,} memories, {rate:,.0f} items/s taken in, load {os.getloadavg()[0]:.1f}"
+    return f"{head}\n{table(['a query', 'wall ms, p50', 'p95', 'CPU ms, p50'], rows)}"
+
+
+def _timed(times: int, ask: Callable[[], object]) -> list[str]:
+    walls, cpus = [], []
+    for _ in range(times + 5):
+        wall, cpu = time.perf_counter(), time.process_time()
+        ask()
+        walls.append(1000 * (time.perf_counter() - wall))
+        cpus.append(1000 * (time.process_time() - cpu))
+    walls, cpus = sorted(walls[5:]), sorted(cpus[5:])
+    return [f"{one:.1f}" for one in (walls[times // 2], walls[int(0.95 * times)], cpus[times // 2])]
 
 
 def embed_all(shelf: Index, embedder: embed.Embedder | None) -> None:
@@ -174,29 +179,27 @@ def embed_all(shelf: Index, embedder: embed.Embedder | None) -> None:
         shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
 
 
-def figures(
+def measured(
     shelf: Index,
     embedder: embed.Embedder | None,
-    questions: list[Question],
+    one: Question,
     weights: search.Weights = search.WEIGHTS,
-) -> list[str]:
-    took, shares, ranks, sessions = [], {5: [], 10: [], 20: []}, [], {5: [], 10: []}
-    for one in questions:
-        began = time.perf_counter()
-        found = search.search(shelf, embedder, one.text, Filter((one.conversation,)), 20, weights)
-        took.append(time.perf_counter() - began)
-        uids = [each.row.uid for each in found]
-        for most, kept in shares.items():
-            kept.append(sum(uid in uids[:most] for uid in one.evidence) / len(one.evidence))
-        ranks.append(next((1 / (at + 1) for at, uid in enumerate(uids) if uid in one.evidence), 0.0))
-        wanted = {uid.rpartition(":")[0] for uid in one.evidence}
-        for most, kept in sessions.items():
-            kept.append(float(any(uid.rpartition(":")[0] in wanted for uid in uids[:most])))
-    means = [*shares.values(), ranks, *sessions.values()]
-    return [
-        *(f"{100 * statistics.mean(one):.1f}" for one in means),
-        f"{1000 * statistics.median(took):.1f}",
-    ]
+) -> list[float]:
+    """R@5, R@10, R@20, MRR, sR@5, sR@10 and milliseconds of CPU."""
+    began = time.process_time()
+    found = search.search(shelf, embedder, one.text, Filter((one.conversation,)), 20, weights)
+    took = 1000 * (time.process_time() - began)
+    uids = [each.row.uid for each in found]
+    shares = [sum(uid in uids[:most] for uid in one.evidence) / len(one.evidence) for most in (5, 10, 20)]
+    rank = next((1 / (at + 1) for at, uid in enumerate(uids) if uid in one.evidence), 0.0)
+    wanted = {uid.rpartition(":")[0] for uid in one.evidence}
+    sessions = [any(uid.rpartition(":")[0] in wanted for uid in uids[:most]) for most in (5, 10)]
+    return [*(100.0 * figure for figure in (*shares, rank, *sessions)), took]
+
+
+def means(some: list[list[float]]) -> list[str]:
+    *columns, took = zip(*some, strict=True)
+    return [*(f"{statistics.mean(one):.1f}" for one in columns), f"{statistics.median(took):.1f}"]
 
 
 def tune(shelf: Index, embedder: embed.Embedder | None, questions: list[Question]) -> None:
@@ -207,7 +210,7 @@ def tune(shelf: Index, embedder: embed.Embedder | None, questions: list[Question
 
     def worth(weights: search.Weights) -> float:
         if weights not in tried:
-            shown = figures(shelf, embedder, some, weights)
+            shown = means([measured(shelf, embedder, one, weights) for one in some])
             tried[weights] = float(shown[1]) + 0.5 * float(shown[3])
             print(f"{tried[weights]:.2f} {shown} {weights}", file=sys.stderr)
         return tried[weights]

@@ -99,6 +99,24 @@ def test_tools_are_listed_found_and_called_also_after_a_clear(tmp_path: Path, bi
     assert parsed(taken)["session_id"] == second
 
 
+LEARNT = "The pool was dropped because pgbouncer already multiplexes the connections."
+ASKED = "Why is there no connection pooling of our own?"
+
+
+def test_what_one_session_decided_another_recalls_by_a_paraphrase(tmp_path: Path, binary: Path) -> None:
+    machine = Machine(tmp_path, binary)
+    _, settings = wired(machine)
+    first = machine.run({"main": [{"say": LEARNT}]}, ["-p", "drop the pool"], settings=settings)
+    call = {"call": OURS + "recall", "input": {"query": ASKED}}
+    run = machine.run({"main": [FIRST, call, {"say": "so"}]}, ["-p", "why?"], settings=settings)
+    assert (first.returncode, run.returncode, run.refused) == (0, 0, [])
+    (told,) = given(run.requests[2])
+    found = parsed(told)
+    assert LEARNT in [one["text"] for one in found["found"]]
+    assert told.index(found["opens"]) < told.index(LEARNT) < told.index(found["closes"])
+    assert {one["session"] for one in found["found"] if one["text"] == LEARNT} == {first.session}
+
+
 def listed_by(run: Run) -> set[str]:
     (start,) = [event for event in run.stream if event.get("subtype") == "init"]
     return {name for name in start["tools"] if "holdfast" in name}
@@ -163,6 +181,7 @@ def test_tools_are_called_over_http(tmp_path: Path, binary: Path) -> None:
             FIRST,
             {"call": "ToolSearch", "input": {"query": f"select:{OURS}status"}},
             {"calls": [{"call": OURS + name, "input": {}} for name in ("status", "health")]},
+            {"call": OURS + "recall", "input": {"query": "status", "everywhere": True}},
             {"say": "done"},
         ]
     }
@@ -173,3 +192,4 @@ def test_tools_are_called_over_http(tmp_path: Path, binary: Path) -> None:
     status, health = given(run.requests[3])
     assert parsed(status)["version"]
     assert parsed(health)["session"] == run.session
+    assert parsed(given(run.requests[4])[0])["says"].startswith("Quoted from memory")

@@ -17,8 +17,8 @@ from holdfast.app import Holdfast
 from holdfast.disk import noted
 from holdfast.disk.client import slug
 from holdfast.disk.home import Home
-from holdfast.errors import BadInput, Damaged, NotFound
-from holdfast.memory import embed, own
+from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.memory import embed, feed, own
 from holdfast.memory.index import Index
 from holdfast.ops import budget, recall, remember
 from holdfast.ops.calling import plain
@@ -399,6 +399,35 @@ def test_a_damaged_index_is_set_aside_and_status_says_what_to_do(app, home, work
     assert (check.ok, "memory rebuild" in check.fix) == (False, True)
     remember.rebuild(app)
     assert DECIDED in texts(recall.recall(app, "why sqlite"))
+
+
+def test_damage_in_the_middle_is_said_and_a_rebuild_mends_it(app, home, worked) -> None:
+    recall.recall(app, "sqlite")
+    path = home / "memory.db"
+    data = bytearray(path.read_bytes())
+    for at in range(4096, len(data), 4096):
+        data[at : at + 2000] = b"\x5a" * 2000
+    path.write_bytes(data)
+    with pytest.raises(Damaged, match="holdfast memory rebuild"):
+        recall.recall(app, "sqlite")
+    remember.rebuild(app)
+    assert DECIDED in texts(recall.recall(app, "why sqlite"))
+    assert list(home.glob("memory.db.damaged-*"))
+
+
+def test_while_another_takes_in_one_answers_with_what_there_is(app, home, worked, monkeypatch) -> None:
+    recall.recall(app, "sqlite")
+    monkeypatch.setattr(feed, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(feed, "_LONG_S", 0.0)
+    with feed._alone(app, 0.0) as have:
+        assert have
+        noted.note(Home(str(home)), "s1")
+        assert DECIDED in texts(recall.recall(app, "why sqlite"))
+        with pytest.raises(HoldfastError, match="somebody else"):
+            remember.rebuild(app)
+    assert noted.size(Home(str(home)))
+    remember.drain(app)
+    assert not noted.size(Home(str(home)))
 
 
 # What it must never be

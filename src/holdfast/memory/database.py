@@ -112,6 +112,22 @@ class Database:
         return db
 
 
+def mend(path: str) -> None:
+    """What is damaged in places is set aside as a whole, before it is made anew."""
+    base = Database(path)
+    try:
+        with base.writing() as db:
+            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+    except sqlite3.DatabaseError as problem:
+        found = str(problem)
+    finally:
+        base.close()
+    if found != "ok":
+        with base.locked():
+            set_aside(path)
+
+
 def set_aside(path: str) -> str:
     """With its log, without which it says something else."""
     aside = files.aside(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from glob import escape, glob
 
 from holdfast.app import Holdfast
 from holdfast.disk import noted
-from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.errors import Damaged, HoldfastError, MissingExtra
 from holdfast.memory import embed
 from holdfast.memory.feed import Fed, Feed, embedded
 from holdfast.memory.index import Index
@@ -35,11 +36,23 @@ class Standing:
 @contextmanager
 def opened(app: Holdfast, project: str = "") -> Iterator[tuple[Index, Fed]]:
     """With all that hooks have noted, and what the client remembers of this project."""
-    with Index(app.home.memory) as shelf:
+    with shelved(app) as shelf:
         feed = Feed(app, shelf)
         feed.drain(project)
         embedded(shelf, app.config["memory.embedder"])
         yield shelf, feed.fed
+
+
+@contextmanager
+def shelved(app: Holdfast) -> Iterator[Index]:
+    """As it is. Damage may show only where it is read."""
+    try:
+        with Index(app.home.memory) as shelf:
+            yield shelf
+    except sqlite3.OperationalError as problem:
+        raise OSError(5, f"SQLite says: {problem}", app.home.memory) from problem
+    except sqlite3.DatabaseError as problem:
+        raise Damaged(f"{app.home.memory} is damaged ({problem}): holdfast memory rebuild") from problem
 
 
 def take_in(app: Holdfast) -> None:
@@ -74,7 +87,7 @@ def standing(app: Holdfast) -> Standing:
     if not os.path.exists(path):
         return Standing(0, Counts(), mode, waiting, aside)
     try:
-        with Index(path) as shelf:
+        with shelved(app) as shelf:
             counts = shelf.counts(embed.model(name))
     except (HoldfastError, OSError) as problem:
         return Standing(0, Counts(), mode, waiting, aside, str(problem))

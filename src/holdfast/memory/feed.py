@@ -11,9 +11,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
+from time import sleep
 
 from holdfast.app import Holdfast
+from holdfast.clock import elapsed
 from holdfast.core.facts import Facts
 from holdfast.core.state import State
 from holdfast.disk import (
@@ -29,7 +32,7 @@ from holdfast.disk import (
     transcripts,
 )
 from holdfast.disk.home import is_safe_name
-from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.errors import HoldfastError
 from holdfast.material import Ground as Work
 from holdfast.material import redactor_of
 from holdfast.memory import embed, items
@@ -44,8 +47,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Show = Callable[[int, int], None]
 
-#: Texts that are made vectors at once; and seconds' worth of them when somebody waits for an answer.
-_TOGETHER, _WHILE_WAITING = 256, 2048
+#: Texts that are made vectors at once; and seconds for it when somebody waits for an answer.
+_TOGETHER, _WHILE_WAITING_S = 64, 2.0
+#: Seconds for which one waits for another who takes in, and before everything is read.
+_PATIENCE_S, _LONG_S, _STEP_S = 1.0, 60.0, 0.02
 #: Bytes of a session that were said since its facts were gathered, and the seconds for them.
 _MOST_NEW, _SECONDS = 16 << 20, 3.0
 _STAMP = b'"timestamp":'
@@ -206,16 +211,20 @@ class Feed:
 
     def drain(self, project: str = "") -> None:
         """What hooks have noted, and what the client remembers of a project."""
-        with _alone(self.app):
-            is_new, is_full = self.shelf.is_new(), noted.size(self.app.home) >= noted.MOST
-            told = noted.taken(self.app.home)
-            if is_new or is_full:
-                self.known(lambda *_: None)
-            for session, agent in dict.fromkeys((said["session"], said["agent"]) for said in told):
-                self._try(session, partial(self.session, session, agent))
-            for path in dict.fromkeys(said["checkpoint"] for said in told if said["checkpoint"]):
-                self._try(path, partial(self.checkpoint, path))
-            noted.done(self.app.home)
+        with _alone(self.app, _PATIENCE_S) as is_alone:
+            if is_alone:  # else whoever is at it takes it in
+                self._drain(project)
+
+    def _drain(self, project: str) -> None:
+        is_full = noted.size(self.app.home) >= noted.MOST
+        told = noted.taken(self.app.home)
+        if is_full or self.shelf.is_new():
+            self.known(lambda *_: None)
+        for session, agent in dict.fromkeys((said["session"], said["agent"]) for said in told):
+            self._try(session, partial(self.session, session, agent))
+        for path in dict.fromkeys(said["checkpoint"] for said in told if said["checkpoint"]):
+            self._try(path, partial(self.checkpoint, path))
+        noted.done(self.app.home)
         self._try("environments", self.saves)
         self._try(learned_path(self.app), self.learned)
         if project:
@@ -248,6 +257,12 @@ class Feed:
     def rebuild(self, show: Show) -> int:
         """Everything read again. What a file no longer says goes; what no file holds any more stays, since
         nothing could bring it back. How many went."""
+        with _alone(self.app, _LONG_S) as is_alone:
+            if not is_alone:
+                raise HoldfastError("somebody else is making deep memory anew; try again when that is done")
+            return self._rebuild(show)
+
+    def _rebuild(self, show: Show) -> int:
         self.shelf.unmark()
         self.known(show, whole=True)
         gone = [
@@ -260,20 +275,18 @@ class Feed:
         return len(gone)
 
 
-def embedded(shelf: Index, name: str, most: int = _WHILE_WAITING, show: Show | None = None) -> str:
-    """Vectors for those that have none, as many as may be. Why that is not possible, or ""."""
-    try:
-        embedder = embed.named(name)
-    except MissingExtra as problem:
-        return str(problem)
-    done = 0
-    while done < most and (some := shelf.lacking(embedder.model, _TOGETHER)):
+def embedded(shelf: Index, name: str, seconds: float = _WHILE_WAITING_S, show: Show | None = None) -> None:
+    """Vectors for those that have none, as many as can be made in that time; where there is a model."""
+    if embed.missing(name):
+        return
+    embedder = embed.named(name)
+    done, until = 0, elapsed() + seconds
+    while elapsed() < until and (some := shelf.lacking(embedder.model, _TOGETHER)):
         made = embedder.vectors([text for _, text in some])
         shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
         done += len(some)
         if show:
             show(done, done + len(some))
-    return ""
 
 
 def _gathered(state: State, transcript: str, redact: Callable[[str], str]) -> Facts:
@@ -284,13 +297,25 @@ def _gathered(state: State, transcript: str, redact: Callable[[str], str]) -> Fa
 
 
 @contextmanager
-def _alone(app: Holdfast) -> Iterator[None]:
+def _alone(app: Holdfast, seconds: float) -> Iterator[bool]:
+    """Whether nobody else takes anything in; for so long it is waited for. Against threads, too."""
     files.make_dir(app.home.root)
-    fd = files.open_shared(app.home.noted + ".lock", alone=True)
+    fd = os.open(app.home.noted + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    until = elapsed() + seconds
     try:
-        yield
+        while not (have := _have(fd)) and elapsed() < until:
+            sleep(_STEP_S)
+        yield have
     finally:
         os.close(fd)
+
+
+def _have(fd: int) -> bool:
+    try:
+        flock(fd, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

@@ -40,11 +40,11 @@ class Weights:
 
 WEIGHTS = Weights()
 #: Candidates of each kind.
-_MOST = 100
+_MOST, _LOOKED_INTO = 100, 60
 #: Words of a question that are looked for: of a long one the rarest.
 _MOST_WORDS, _LOOKED_AT = 24, 64
 #: So many items that hold one are weighed for a question, unless it has fewer words than the first.
-_LEAST_WORDS, _WEIGHED = 3, 2_000
+_LEAST_WORDS, _WEIGHED, _BESIDE = 3, 3_000, 7
 _WHEN = frozenset("when date day time year month long ago since".split())
 _TIMES = frozenset(
     "yesterday today tomorrow tonight monday tuesday wednesday thursday friday saturday sunday january "
@@ -82,11 +82,13 @@ def search(
     by_words = dict(shelf.keyword(query.words, where, _MOST))
     vector = embedder.vectors([query.meant])[0] if embedder and query.meant else None
     model = embedder.model if embedder else ""
-    by_vector = dict(shelf.nearest(model, vector, where, _MOST)) if vector is not None else {}
-    rows = shelf.rows(list({**by_words, **by_vector}))
-    windows: dict[str, float] = {}
-    if by_vector and vector is not None:
-        by_vector, windows = _windows(shelf, model, vector, rows, by_vector)
+    by_vector, windows = dict[str, float](), dict[str, float]()
+    if vector is not None:
+        by_vector = dict(shelf.nearest(model, vector, where, _MOST))
+        by_vector |= shelf.similar(model, vector, [uid for uid in by_words if uid not in by_vector])
+    rows = shelf.rows(_best(by_words, by_vector, weights, max(_LOOKED_INTO, 3 * most)))
+    if vector is not None:
+        windows = _windows(shelf, model, vector, rows, by_vector)
     scored = _scored(query, rows, by_words, by_vector, windows, weights)
     return _distinct(sorted(scored, key=lambda one: (-one.score, -one.row.at, one.row.uid)), most)
 
@@ -109,7 +111,7 @@ def _affordable(kept: list[str], shares: dict[str, float], size: int, no_use: fl
     found: list[str] = []
     dear = 0.0
     for word in kept:
-        dear += shares[word] * size
+        dear += shares[word] * size * _BESIDE  # it stands with its neighbours, too
         if shares[word] > no_use or (len(found) >= _LEAST_WORDS and dear > _WEIGHED):
             break
         found.append(word)
@@ -122,18 +124,31 @@ def _is_common(word: str, shares: dict[str, float], limit: float) -> bool:
     return bool(parts) and all(shares.get(part, 0.0) > limit for part in parts)
 
 
+def _best(
+    by_words: dict[str, float], by_vector: dict[str, float], weights: Weights, most: int
+) -> list[str]:
+    """Of all candidates those that are worth a closer look."""
+    lexical, dense = _scaled(by_words, from_zero=True), _scaled(by_vector)
+    near = weights.vector + weights.window
+
+    def fit(uid: str) -> float:
+        return weights.words * lexical.get(uid, 0.0) + near * dense.get(uid, 0.0)
+
+    return sorted({**by_words, **by_vector}, key=fit, reverse=True)[:most]
+
+
 def _windows(
     shelf: Shelf, model: str, vector: numpy.ndarray, rows: dict[str, Row], known: dict[str, float]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """How near each candidate is, also where words have found it; and how near what stands around it is."""
-    wanted = {uid for row in rows.values() for uid in (row.uid, row.before, row.after) if uid}
+) -> dict[str, float]:
+    """How near each candidate is, together with what stands beside it."""
+    wanted = {uid for row in rows.values() for uid in (row.before, row.after) if uid}
     fits = {**shelf.similar(model, vector, [uid for uid in wanted if uid not in known]), **known}
     windows = {}
     for uid, row in rows.items():
         beside = [fits[one] for one in (row.before, row.after) if one in fits]
         own = fits.get(uid, 0.0)
         windows[uid] = (own + sum(beside)) / (1 + len(beside))
-    return {uid: fits[uid] for uid in rows if uid in fits}, windows
+    return windows
 
 
 def _scored(

@@ -11,7 +11,7 @@ from holdfast.core.fence import inert
 from holdfast.core.plain import excerpt, one_line
 from holdfast.errors import BadInput, NotFound
 from holdfast.material import redactor_of
-from holdfast.memory import deep, own
+from holdfast.memory import database, deep, own
 from holdfast.memory.feed import Feed, embedded
 from holdfast.memory.index import Index
 from holdfast.memory.place import project_of, repository_of
@@ -181,19 +181,20 @@ def erase(app: Holdfast, uids: list[str]) -> Erased:
 
 def drain(app: Holdfast) -> Drained:
     """Take in what hooks have noted, and make vectors of all that have none."""
-    with Bar("taking in") as bar, Index(app.home.memory) as shelf:
+    with Bar("taking in") as bar, deep.shelved(app) as shelf:
         feed = Feed(app, shelf)
         feed.drain(project_of(app, None))
-        embedded(shelf, app.config["memory.embedder"], 1 << 62, bar.show)
+        embedded(shelf, app.config["memory.embedder"], 1e9, bar.show)
         items = shelf.counts().items
     return Drained(feed.fed.new, items, deep.standing(app).mode, feed.fed.amiss)
 
 
 def rebuild(app: Holdfast) -> Rebuilt:
     """Make deep memory anew from all files: transcripts, checkpoints, summaries, topics, saves."""
+    database.mend(app.home.memory)
     with Bar("reading") as bar, Index(app.home.memory) as shelf:
         feed = Feed(app, shelf)
         gone = feed.rebuild(bar.show)
-        embedded(shelf, app.config["memory.embedder"], 1 << 62, bar.show)
+        embedded(shelf, app.config["memory.embedder"], 1e9, bar.show)
         items = shelf.counts().items
     return Rebuilt(items, gone, deep.standing(app).mode, feed.fed.amiss)
