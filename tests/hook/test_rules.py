@@ -148,6 +148,15 @@ def test_files_that_cannot_be_read_cost_nothing_but_themselves(work, project):
     assert notes(work.home) == []
 
 
+def test_a_path_that_can_be_none_costs_nothing_but_itself(work, project):
+    """A model may name any file, also one with a NUL in its folder's name."""
+    put(project, "pumps/CLAUDE.md", f"- {CRITICAL}\n")
+    work.call("Read", "1\tx", file_path=str(put(project, "pumps/a.py", "x")))
+    work.call("Read", "1\tx", file_path=f"{project}/pumps\0gates/b.py")
+    assert CRITICAL in told(work)
+    assert notes(work.home) == []
+
+
 def test_folders_of_rules_that_lead_around_in_circles_cost_little(work, project):
     put(project, ".claude/rules/pumps.md", f"---\npaths: pumps/\n---\n- {CRITICAL}\n")
     for number in range(40):

@@ -71,7 +71,7 @@ class Reader:
         found = []
         try:
             names = sorted(posix.listdir(folder))[: 2 * _MOST_FILES]
-        except OSError:
+        except _UNREADABLE:
             return []
         self._folders -= 1  # links may lead around in circles
         for name in names:
