@@ -42,6 +42,7 @@ from holdfast.errors import BadInput
 from holdfast.store import queue as queues
 from holdfast.store.database import SQLite, Store
 from holdfast.store.holders import Holder, here, is_gone
+from holdfast.store.postgres import PostgreSQL
 from holdfast.store.queue import FINISHED, Draft, Queue, Task
 from holdfast.store.tables import NEEDS, TASKS
 
@@ -58,6 +59,7 @@ class Plan(NamedTuple):
     pause_s: float = 0.0
     seed: int = 1
     careless: bool = False
+    url: str = ""  # of a PostgreSQL; else SQLite
 
 
 class Careless(Queue):
@@ -211,15 +213,18 @@ class Trial:
         if pid:
             return pid
         try:
-            Agent(self.home, SQLite(self.home.store), self.logs[number], self.plan, number).run()
+            Agent(self.home, self._open(), self.logs[number], self.plan, number).run()
         except BaseException:
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
 
+    def _open(self) -> Store:
+        return PostgreSQL(self.plan.url) if self.plan.url else SQLite(self.home.store)
+
     def found(self) -> tuple[list[Any], list[tuple[int, int]]]:
         """(tasks, needs) as the store has them."""
-        store = SQLite(self.home.store)
+        store = self._open()
         with store.reading() as connection:
             tasks = list(connection.execute(select(TASKS)))
             needs = [(row.task, row.needs) for row in connection.execute(select(NEEDS))]
@@ -378,9 +383,10 @@ def main() -> int:
     parser.add_argument(
         "--pause", type=float, default=0.0, help="mean seconds between two operations of one"
     )
+    parser.add_argument("--url", default="", help="of a PostgreSQL, after `holdfast team init`")
     parser.add_argument("--control", action="store_true", help="the careless queue, which must be caught")
     asked = parser.parse_args()
-    plan = Plan(asked.agents, asked.each, asked.kills, asked.pause, careless=asked.control)
+    plan = Plan(asked.agents, asked.each, asked.kills, asked.pause, careless=asked.control, url=asked.url)
     with tempfile.TemporaryDirectory(prefix="holdfast-queue-") as folder:
         bad = report(Trial(Path(folder), plan).run())
     return 0 if bool(bad) == asked.control else 1

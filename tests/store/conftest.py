@@ -6,12 +6,39 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from holdfast.store.database import SQLite, Store
+from holdfast.store.postgres import PostgreSQL
+from store.postgres import Server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Server(tmp_path_factory.mktemp("pg"))
+    yield made
+    made.stop()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def sqlite(tmp_path: Path) -> Iterator[Store]:
     made = SQLite(str(tmp_path / "store.db"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def postgresql(server: Server) -> Iterator[PostgreSQL]:
+    made = PostgreSQL(server.url)
+    with made.writing() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    made.bring_up()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Store:
+    made: Store = request.getfixturevalue(request.param)
+    return made

@@ -26,13 +26,15 @@ def test_the_tables_are_those_that_queries_name(store: Store) -> None:
     assert columns == {name: set(table.c.keys()) for name, table in METADATA.tables.items()}
 
 
-def test_one_of_a_newer_holdfast_is_refused_and_left_as_it_is(store: Store, tmp_path: Path) -> None:
-    with store.writing() as connection:
+def test_one_of_a_newer_holdfast_is_refused_and_left_as_it_is(sqlite: Store, tmp_path: Path) -> None:
+    with sqlite.writing() as connection:
         connection.execute(update(SCHEMA).values(version=migrations.NEWEST + 1))
         connection.execute(text("CREATE TABLE of_the_future (what TEXT)"))
     with pytest.raises(BadInput, match=f"schema {migrations.NEWEST + 1}, and this one knows"):
         SQLite(str(tmp_path / "store.db"))
-    with store.reading() as connection:
+    with pytest.raises(BadInput, match="newer holdfast"):
+        sqlite.check()
+    with sqlite.reading() as connection:
         assert inspect(connection).has_table("of_the_future")
 
 
@@ -83,8 +85,8 @@ def test_many_who_open_a_new_one_at_once_make_it_once(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM schema").fetchone() == (1,)
 
 
-def test_it_is_for_its_owner_alone(store: Store, tmp_path: Path) -> None:
-    with store.writing():
+def test_it_is_for_its_owner_alone(sqlite: Store, tmp_path: Path) -> None:
+    with sqlite.writing():
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert set(modes.values()) == {0o600}
     assert "store.db-wal" in modes
@@ -122,10 +124,10 @@ class Disk:
 
 
 def test_what_was_acknowledged_has_been_synced(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
-    with store.writing() as connection:
+    with sqlite.writing() as connection:
         connection.execute(update(SCHEMA).values(by="me"))
         assert disk.synced == []
     assert disk.synced == [(tmp_path / "store.db-wal").stat().st_ino]
@@ -140,20 +142,20 @@ def test_a_log_whose_name_is_new_is_synced_with_its_name(
     made.close()
 
 
-def test_what_fails_in_the_middle_leaves_nothing(store: Store) -> None:
+def test_what_fails_in_the_middle_leaves_nothing(sqlite: Store) -> None:
     def fail() -> None:
-        with store.writing() as connection:
+        with sqlite.writing() as connection:
             connection.execute(update(SCHEMA).values(by="nobody"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    with store.reading() as connection:
+    with sqlite.reading() as connection:
         assert connection.execute(SCHEMA.select()).one().by != "nobody"
 
 
-def test_a_reader_waits_for_nobody_who_writes(store: Store) -> None:
-    with store.writing() as writer:
+def test_a_reader_waits_for_nobody_who_writes(sqlite: Store) -> None:
+    with sqlite.writing() as writer:
         writer.execute(update(SCHEMA).values(by="not yet"))
-        with store.reading() as reader:
+        with sqlite.reading() as reader:
             assert reader.execute(SCHEMA.select()).one().by != "not yet"

@@ -9,11 +9,20 @@ import pytest
 
 import tasks as bench
 from agents import Log
+from holdfast.store.postgres import PostgreSQL
+from store.postgres import Server
 
 
 def test_nothing_is_lost_doubled_or_out_of_order_when_agents_are_killed(tmp_path: Path) -> None:
     trial = bench.Trial(tmp_path, bench.Plan(agents=6, each=40, kills=4)).run()
     assert trial.killed
+    assert list(bench.wrong(trial, *trial.found())) == []
+
+
+def test_nor_on_a_server_that_many_write_to_at_once(
+    tmp_path: Path, postgresql: PostgreSQL, server: Server
+) -> None:
+    trial = bench.Trial(tmp_path, bench.Plan(agents=6, each=40, kills=4, url=server.url)).run()
     assert list(bench.wrong(trial, *trial.found())) == []
 
 

@@ -53,6 +53,7 @@ def status(app: Holdfast) -> Status:
         _json(),
         _config(app),
         *_vault(app),
+        *_store(app),
         *_readable(app, _sessions),
         *_readable(app, _checkpoints),
         *_readable(app, _memory),
@@ -155,6 +156,20 @@ def _vault(app: Holdfast) -> list[Check]:
     if not os.access(root, os.W_OK):
         return [Check("vault", False, f"no line is left in a daily note: {root} is read-only", fix)]
     return [Check("vault", True, f"sessions that end leave a line in {root}/{'/'.join(place)}")]
+
+
+def _store(app: Holdfast) -> list[Check]:
+    """Of a team only: asked, within a few seconds."""
+    if not app.config["store.url"]:
+        return []
+    try:
+        from holdfast.ops.team import status as asked  # which loads a database's driver
+
+        found = asked(app)
+    except (HoldfastError, ModuleNotFoundError) as problem:
+        return [Check("store", False, f"tasks cannot be shared: {problem}", "mend store.url, or unset it")]
+    fix = "" if found.ok else "tasks wait until it answers; all else goes on without it"
+    return [Check("store", found.ok, found.what, fix)]
 
 
 def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[Check]:

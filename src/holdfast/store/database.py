@@ -1,8 +1,8 @@
-"""A store, opened: SQLite in home.
+"""A store, opened: SQLite in home, or the PostgreSQL of a team (`postgres`).
 
-Whoever writes, opens or closes it holds a lock of ours first: SQLite's own busy handler starves writers,
-and a checkpoint of its log that meets a commit has damaged files. What was acknowledged is on the disk.
-Nobody waits without an end.
+Whoever writes, opens or closes SQLite holds a lock of ours first: its own busy handler starves writers, and
+a checkpoint of its log that meets a commit has damaged files. What was acknowledged is on the disk. Nobody
+waits without an end.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import contextmanager, nullcontext
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from holdfast.app import Holdfast
@@ -25,7 +26,7 @@ from holdfast.store import migrations
 from holdfast.store.turns import turn
 
 #: Seconds that one waits for others.
-_PATIENCE_S = 10
+PATIENCE_S = 10
 _READS = "holdfast_reads"
 _DAMAGED = ("malformed", "not a database", "corrupt")
 _OPEN: dict[tuple[int, str], Store] = {}
@@ -35,14 +36,27 @@ _HELD = threading.local()
 
 
 def opened(app: Holdfast) -> Store:
-    """The store of this home, once per process."""
-    key = os.getpid(), app.home.store
+    """The store of this home or of its team, opened once per process; whether it is still one that this
+    holdfast knows is looked at every time, because a newer one may have come meanwhile."""
+    url = app.config["store.url"]
+    key = os.getpid(), url or app.home.store
     with _OPENING:
         if key not in _OPEN:
-            files.make_dir(app.home.root)
-            _OPEN[key] = SQLite(app.home.store)
+            _OPEN[key] = _of_team(url) if url else _of_home(app)
             atexit.register(_close, key)
-        return _OPEN[key]
+    _OPEN[key].check()
+    return _OPEN[key]
+
+
+def _of_home(app: Holdfast) -> Store:
+    files.make_dir(app.home.root)
+    return SQLite(app.home.store)
+
+
+def _of_team(url: str) -> Store:
+    from holdfast.store.postgres import PostgreSQL  # which needs a driver
+
+    return PostgreSQL(url)
 
 
 def _close(key: tuple[int, str]) -> None:
@@ -61,7 +75,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One transaction: all of it, on the disk when this ends, or nothing."""
-        with self._told(), self.engine.connect() as connection:
+        with self._told(), self.engine.connect() as connection, self._answering(connection):
             with self._alone(), connection.begin():
                 yield connection
             self._make_durable()
@@ -69,17 +83,26 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One view of it that nobody changes; it waits for nobody who writes."""
-        with self._told(), self.engine.connect() as connection:
+        with self._told(), self.engine.connect() as connection, self._answering(connection):
             yield connection.execution_options(**{_READS: True})
 
     def close(self) -> None:
         with self._alone():
             self.engine.dispose()
 
+    def check(self) -> None:
+        """BadInput where this holdfast cannot work with it as it is."""
+        with self.reading() as connection:
+            migrations.refuse_newer(migrations.version(connection), self.where)
+
     def bring_up(self) -> tuple[int, int]:
         """(schema found, schema now)."""
         with self.writing() as connection:
             return migrations.bring_up(connection, self.where)
+
+    @contextmanager
+    def _answering(self, connection: Connection) -> Iterator[None]:  # noqa: ARG002
+        yield
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -95,6 +118,8 @@ class Store:
             yield
         except DBAPIError as problem:
             raise self._trouble(problem) from problem
+        except PoolTimeout as problem:
+            raise Unavailable(f"{self.where}: all connections of this process are in use") from problem
 
     def _trouble(self, problem: DBAPIError) -> HoldfastError:
         return Unavailable(f"{self.where} cannot be used now: {problem.orig}")
@@ -113,7 +138,7 @@ class SQLite(Store):
             poolclass=QueuePool,
             pool_size=8,
             max_overflow=0,  # an overflow is closed without the lock
-            pool_timeout=_PATIENCE_S,
+            pool_timeout=PATIENCE_S,
         )
         event.listen(engine, "begin", _begin)
         super().__init__(engine, path)
@@ -126,7 +151,7 @@ class SQLite(Store):
     def _connect(self, path: str) -> sqlite3.Connection:
         with nullcontext() if getattr(_HELD, "path", "") == self.lock else self._alone():
             connection = sqlite3.connect(
-                path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+                path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False
             )
             for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
                 connection.execute(f"PRAGMA {pragma}").close()
@@ -134,7 +159,7 @@ class SQLite(Store):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with turn(self.lock, _PATIENCE_S):
+        with turn(self.lock, PATIENCE_S):
             _HELD.path = self.lock
             try:
                 yield

@@ -83,7 +83,9 @@ def refuse_newer(found: int, where: str) -> None:
 
 
 def bring_up(connection: Connection, where: str) -> tuple[int, int]:
-    """(version found, version now). The caller holds the lock that keeps others from doing the same."""
+    """(version found, version now). Of several at once one does it, and the others find it done."""
+    if connection.dialect.name == "postgresql":  # where others may do the same from other machines
+        connection.execute(text("SELECT pg_advisory_xact_lock(7214002)"))
     found = version(connection)
     refuse_newer(found, where)
     if found == NEWEST:
