@@ -13,7 +13,7 @@ from door import Service, serving
 from holdfast.app import Holdfast
 from holdfast.demo.player import Player, environ_of
 from holdfast.demo.script import whole
-from holdfast.ops import board, topics
+from holdfast.ops import board, tasks, topics
 from skipping import BROWSER, NO_BROWSER
 
 if BROWSER:
@@ -66,6 +66,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     topics.write(
         app, "Gate times", f"Open at six. {PAYLOAD}", description="When the gate opens", project=project
     )
+    tasks.add(app, f"Read the log {PAYLOAD}", project=project)
     board.post(app, f"The load test is mine. {PAYLOAD}", project=project)
     with serving(folder / "home", environ=environ_of(folder)) as service:
         yield Stage(folder, service, players)

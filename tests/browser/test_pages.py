@@ -105,6 +105,7 @@ def test_agents_and_the_board_are_shown(stage: Stage, page: Page, root: str) -> 
     expect(page.locator("main")).to_contain_text("3 agents")
     page.locator("select").select_option(str(stage.players[0].project))
     expect(page.locator("main")).to_contain_text("The load test is mine. <img src=x")
+    expect(page.locator("main")).to_contain_text("Read the log <img src=x")
 
 
 def test_health_shows_every_check_and_what_a_hook_costs(stage: Stage, page: Page, root: str) -> None:

@@ -35,5 +35,20 @@ def test_nothing_is_shown_before_somebody_has_waited(monkeypatch: pytest.MonkeyP
     assert shown(monkeypatch, Screen(), 60) == ""
 
 
-def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_looks_a_plain_line_says_it_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, io.StringIO(), 0) == ""
+    monkeypatch.setattr(progress, "_PLAIN_S", 0)
+    said = shown(monkeypatch, io.StringIO(), 0)
+    assert said.splitlines() == [
+        "holdfast: reading transcripts: 50 %",
+        "holdfast: reading transcripts: 100 %",
+    ]
+
+
+def test_things_are_counted_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_PATIENCE_S", 0)
+    with Bar("looking at checkpoints", counts=True) as bar:
+        bar.show(3, 7)
+    assert "3/7" in screen.getvalue()

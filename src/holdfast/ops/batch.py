@@ -184,7 +184,7 @@ def calibrate(app: Holdfast, folder: str = "") -> Calibrated:
     paths = _transcripts(app, folder)
     found: dict[str, list[tuple[int, int]]] = {}
     rows: dict[str, tuple[int, int]] = {}
-    with Bar("reading sessions") as bar:
+    with Bar("reading sessions", counts=True) as bar:
         for number, path in enumerate(paths):
             bar.show(number, len(paths))
             name = os.path.basename(path).removesuffix(".jsonl")

@@ -181,7 +181,7 @@ def erase(app: Holdfast, uids: list[str]) -> Erased:
 
 def drain(app: Holdfast) -> Drained:
     """Take in what hooks have noted, and make vectors of all that have none."""
-    with Bar("taking in") as bar, deep.shelved(app) as shelf:
+    with Bar("taking in", counts=True) as bar, deep.shelved(app) as shelf:
         feed = Feed(app, shelf)
         feed.drain(project_of(app, None))
         embedded(shelf, app.config["memory.embedder"], 1e9, bar.show)
@@ -192,7 +192,7 @@ def drain(app: Holdfast) -> Drained:
 def rebuild(app: Holdfast) -> Rebuilt:
     """Make deep memory anew from all files: transcripts, checkpoints, summaries, topics, saves."""
     database.mend(app.home.memory)
-    with Bar("reading") as bar, Index(app.home.memory) as shelf:
+    with Bar("reading", counts=True) as bar, Index(app.home.memory) as shelf:
         feed = Feed(app, shelf)
         gone = feed.rebuild(bar.show)
         embedded(shelf, app.config["memory.embedder"], 1e9, bar.show)

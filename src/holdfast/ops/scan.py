@@ -15,6 +15,7 @@ from holdfast.disk import checkpoints, index, marks, sessions
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import BadInput, Damaged, HoldfastError
+from holdfast.ops.progress import Bar
 
 _FIXES = {
     "phantom": "holdfast checkpoint repair",
@@ -57,11 +58,15 @@ def look(app: Holdfast) -> Scan:
     known = listed(app)[0].entries
     scan = Scan(listed={*known, *(entry["path"] for entry in known.values())})
     key, approved = checkpoints.known_key(app.home), marks.approved(app.home)
-    for path in folders(app):
-        scan.folders.append(path)
-        with checkpoints.open_folder(path) as folder:
-            for stem in checkpoints.stems(folder):
-                _look_at(scan, app, folder, stem, key, approved)
+    done = 0
+    with Bar("looking at checkpoints", counts=True) as bar:
+        for path in folders(app):
+            scan.folders.append(path)
+            with checkpoints.open_folder(path) as folder:
+                for stem in checkpoints.stems(folder):
+                    _look_at(scan, app, folder, stem, key, approved)
+                    done += 1
+                    bar.show(done, max(done, len(known)))  # there may be more than the index knows
     return scan
 
 

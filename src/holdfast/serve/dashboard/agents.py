@@ -1,6 +1,10 @@
-"""Agents: who works for which session, and what stands on the board of a project."""
+"""Agents: who works for which session, what stands on the board of a project, its tasks and who waits for
+whom."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from markupsafe import Markup
 from nicegui import ui
@@ -11,6 +15,8 @@ from holdfast.ops.words import many
 from holdfast.report.markup import chip, joined, prose, short_path
 from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
 from holdfast.serve.dashboard.live import Live
+from holdfast.store.chains import Link
+from holdfast.store.queue import Task
 
 _MESSAGES = 40
 
@@ -39,6 +45,10 @@ class _Agents:
             which = Box(choice(self.projects, self.project))
             which.element.on("change", self._choose, js_handler="(e) => emit(e.target.value)")
         self.board = Box(classes="card")
+        heading("Tasks")
+        self.tasks = Box(classes="card")
+        heading("Who waits for whom")
+        self.chains = Box(classes="card")
 
     async def update(self, changed: set[str]) -> None:  # noqa: ARG002
         with self.client:
@@ -48,11 +58,19 @@ class _Agents:
     async def read(self) -> None:
         if not self.project:
             said = empty("No project yet: start a session, and its agents have a board.")
+            tasks = chains = Markup('<p class="dim">{}</p>').format("None.")
         else:
-            given, said = await asked(self.live, "board.list", project=self.project, limit=_MESSAGES)
-            said = said if given is None else _board(given)
+            said = await self._asked(_board, "board.list", project=self.project, limit=_MESSAGES)
+            tasks = await self._asked(_tasks, "task.list", project=self.project, limit=_MESSAGES)
+            chains = await self._asked(_chains, "task.chain")
         with self.client:
             self.board.put(said)
+            self.tasks.put(tasks)
+            self.chains.put(chains)
+
+    async def _asked(self, shown: Callable[[Any], Markup], operation: str, **given: Any) -> Markup:
+        found, problem = await asked(self.live, operation, **given)
+        return problem if found is None else shown(found)
 
     async def _choose(self, event: object) -> None:
         chosen = str(getattr(event, "args", ""))
@@ -95,5 +113,36 @@ def _board(those: list[Message]) -> Markup:
             '<td class="broad">{} → {}</td><td>{}</td><td class="n dim">{}</td></tr>'
         ).format(one.at, one.type, one.sender, one.to, prose(one.text), one.state)
         for one in reversed(those)
+    )
+    return Markup("<table><tbody>{}</tbody></table>").format(rows)
+
+
+def _tasks(those: list[Task]) -> Markup:
+    if not those:
+        return empty("No tasks. Agents share them, each is done by one:", "holdfast task add")
+    rows = joined(
+        Markup(
+            '<tr><td class="n dim">{}</td><td class="when"><span class="tag">{}</span></td><td>{}</td>'
+            '<td class="broad dim">{}</td><td class="n dim">{}</td></tr>'
+        ).format(
+            one.number,
+            one.state,
+            prose(one.description),
+            one.holder or one.finished_by,
+            f"{one.lease_s:.0f} s left" if one.state == "claimed" else "",
+        )
+        for one in those
+    )
+    return Markup("<table><tbody>{}</tbody></table>").format(rows)
+
+
+def _chains(those: list[Link]) -> Markup:
+    if not those:
+        return Markup('<p class="dim">{}</p>').format("Nobody waits.")
+    rows = joined(
+        Markup(
+            '<tr><td>{}</td><td class="broad"><span class="tag">{}</span></td><td class="dim">{}</td></tr>'
+        ).format(str(one), one.state, one.holder or "nobody is at it")
+        for one in those
     )
     return Markup("<table><tbody>{}</tbody></table>").format(rows)

@@ -26,6 +26,8 @@ from holdfast.serve.work import Work
 
 #: Seconds between two looks; sessions read again in one of them.
 LOOK_S, _AT_ONCE = 0.2, 24
+#: Read before the first page is shown: as many as it shows. The others follow while one looks.
+FIRST = 40
 #: Sessions there are pages for: of more than that nobody looks at all.
 _MOST = 2000
 _LANE = "pages"
@@ -81,9 +83,9 @@ class Live:
         return name in self._operations
 
     async def ready(self) -> None:
-        """All rows are there: read once when the first page is opened, from then on kept."""
+        """The newest rows are there: read when the first page is opened, from then on kept."""
         if not self._ears:
-            await self._look(_MOST)
+            await self._look(FIRST)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Told which sessions have changed, until what is returned is called."""

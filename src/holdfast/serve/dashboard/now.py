@@ -11,10 +11,8 @@ from holdfast.ops.words import many, model_of, short
 from holdfast.report import parts
 from holdfast.report.markup import NAMES, chip, colour, short_path, tokens
 from holdfast.serve.dashboard.frame import Box, asked, button, empty, happenings, heading, page
-from holdfast.serve.dashboard.live import Live
+from holdfast.serve.dashboard.live import FIRST, Live
 
-#: Rows at a time; of more than that one asks for the next.
-_ROWS = 40
 _LATELY = 8
 #: Milliseconds since its last sign of life for which a session is live.
 _LIVE_MS = 10 * 60 * 1000
@@ -35,7 +33,7 @@ class _Now:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.client = ui.context.client
-        self.most = _ROWS
+        self.most = FIRST  # of more than that one asks for the next
         self.boxes: dict[str, Box] = {}
         ui.html("Now", sanitize=False, tag="h1").classes("sr")
         self.strip = Box(self._strip(), classes="strip")
@@ -76,7 +74,7 @@ class _Now:
                 box.element.move(self.list, 0)
 
     async def _more(self) -> None:
-        self.most += _ROWS
+        self.most += FIRST
         for name in [name for name in self.live.order if name in self.live.rows][: self.most]:
             if name not in self.boxes:
                 with self.list:
@@ -84,7 +82,7 @@ class _Now:
         self._count()
 
     def _count(self) -> None:
-        left = len(self.live.rows) - len(self.boxes)
+        left = len(self.live.order) - len(self.boxes)
         self.more.set_visibility(left > 0)
         self.more.default_slot.children[0].set_content(f"Show older ones ({left:,} more)")  # type: ignore[attr-defined]
 
@@ -96,7 +94,9 @@ class _Now:
         figure = Markup("<span><b>{}</b>{}</span>")
         said = [
             figure.format(f"{len(alive):,}", "live"),
-            figure.format(f"{len(rows):,}", "session" if len(rows) == 1 else "sessions"),
+            figure.format(
+                f"{len(self.live.order):,}", "session" if len(self.live.order) == 1 else "sessions"
+            ),
         ]
         if alive:
             said.append(Markup("<span>highest {}</span>").format(chip(NAMES[highest])))

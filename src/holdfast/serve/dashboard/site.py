@@ -16,8 +16,8 @@ _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#14606f"/>'
     '<path d="M9 7v18M23 7v18M9 17h14" stroke="#fff" stroke-width="4" stroke-linecap="round" fill="none"/></svg>'
 )
-#: Seconds a page that has lost its connection is kept for.
-_RECONNECTS_S = 20.0
+#: Seconds a page that has lost its connection is kept for, and what it is told afterwards; else it is loaded anew.
+_RECONNECTS_S, _MESSAGES = 5.0, 50
 
 
 def build(work: Work, root: str) -> FastAPI:
@@ -33,6 +33,7 @@ def build(work: Work, root: str) -> FastAPI:
         favicon=_ICON,
         binding_refresh_interval=None,
         reconnect_timeout=_RECONNECTS_S,
+        message_history_length=_MESSAGES,
         show_welcome_message=False,
         **settings,
     )
