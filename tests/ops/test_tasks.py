@@ -74,6 +74,9 @@ def test_secrets_and_what_cannot_be_seen_are_not_kept(app: Holdfast) -> None:
     assert "\u202e" not in kept
     assert "\x1b" not in kept
     assert kept.count("\n") == 1
+    (planned_one,) = planned(app, [{"description": "x", "subtasks": [{"description": f"use {secret}"}]}])
+    assert secret not in json.dumps(planned_one.payload)
+    assert planned_one.payload["subtasks"][0]["description"].startswith("use ")
 
 
 def test_a_session_claims_in_its_own_name_and_its_end_frees_what_it_held(app: Holdfast, home: Path) -> None:

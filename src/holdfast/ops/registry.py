@@ -88,7 +88,6 @@ WRITES = {
     "task.finish": "holdfast.ops.tasks:finish",
     "task.release": "holdfast.ops.tasks:release",
     "task.renew": "holdfast.ops.tasks:renew",
-    "task.wait": "holdfast.ops.tasks:wait",
 }
 #: For the command line only: a model or a web page never reaches these.
 LOCAL = {
@@ -116,6 +115,7 @@ LOCAL = {
     "run": "holdfast.agents.conductor:run",
     "serve": "holdfast.serve.service:serve",
     "summaries.clear": "holdfast.ops.summaries:clear",
+    "task.wait": "holdfast.ops.tasks:wait",  # whoever waits would hold up all that others write
     "team.init": "holdfast.ops.team:migrate",
     "team.migrate": "holdfast.ops.team:migrate",
     "team.status": "holdfast.ops.team:status",
@@ -142,7 +142,6 @@ IDEMPOTENT = (
     "task.finish",
     "task.release",
     "task.renew",
-    "task.wait",
 )
 
 #: These go on while the settings are wrong: they say what is, or mend it, or take holdfast out.

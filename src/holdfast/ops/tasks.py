@@ -5,10 +5,11 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from holdfast.app import Holdfast
 from holdfast.core.plain import in_lines, one_line
@@ -101,7 +102,14 @@ def add(
         payload = {"files": one["files"]} if file else {}
         drafts = [Draft(one["description"], name_of(folder), priority, needs, payload)]
     clean = redactor_of(app, folder).text
-    drafts = [replace(draft, description=in_lines(clean(draft.description), _LONGEST)) for draft in drafts]
+    drafts = [
+        replace(
+            draft,
+            description=_cleaned(draft.description, clean),
+            payload={name: _cleaned(value, clean) for name, value in draft.payload.items()},
+        )
+        for draft in drafts
+    ]
     return Tasks(_queue(app).add(drafts, _holder(app, None)))
 
 
@@ -296,6 +304,17 @@ def _planned(plan: Path, folder: str) -> list[Draft]:
         _check_priority(f"{plan}, task {one['id']}", priority)
         drafts.append(Draft(one["description"], name_of(folder), priority, needs, rest, one["id"]))
     return drafts
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """Without secrets, and without what cannot be seen, wherever in it a text stands."""
+    if isinstance(value, str):
+        return in_lines(clean(value), _LONGEST)
+    if isinstance(value, list):
+        return [_cleaned(one, clean) for one in value]
+    if isinstance(value, dict):
+        return {name: _cleaned(one, clean) for name, one in value.items()}
+    return value
 
 
 def _check_priority(where: str, priority: object) -> None:
