@@ -23,9 +23,11 @@ _NEEDS = ("numpy", "safetensors", "tokenizers")
 
 
 class Embedder(Protocol):
-    """`model` names weights and size: vectors of another are not compared with its own."""
+    """`model` names weights and size: vectors of another are not compared with its own. `trust`: how much
+    they count beside words, 1 for those of the default."""
 
     model: str
+    trust: float
 
     def vectors(self, texts: Sequence[str]) -> numpy.ndarray:
         """One row for each text, of length 1; of a text without words, zeros."""
@@ -75,7 +77,7 @@ class Wordllama:
     """A table with a vector for each piece of a word; a text is their mean. Read with numpy and tokenizers:
     the package's own loader looks for its tokenizer where it is not, and would ask the network for it."""
 
-    model = "wordllama-l2-supercat-256"
+    model, trust = "wordllama-l2-supercat-256", 1.0
 
     @staticmethod
     def folder() -> str:
@@ -108,7 +110,7 @@ class Wordllama:
 class MiniLM:
     """all-MiniLM-L6-v2, from whichever package brings its weights."""
 
-    model = "all-minilm-l6-v2-384"
+    model, trust = "all-minilm-l6-v2-384", 2.0
 
     @staticmethod
     def folder() -> str:

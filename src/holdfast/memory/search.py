@@ -7,7 +7,7 @@ Ranks alone, added up as equals, do worse than words alone (docs/benchmarks.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.memory.embed import Embedder
 from holdfast.memory.shelf import Filter, Row, Shelf
@@ -27,11 +27,11 @@ class Weights:
     #: The mean of an item's vector and those beside it.
     window: float = 0.3
     #: The question names who said it.
-    by: float = 0.15
+    by: float = 0.3
     #: It asks when, and there is a time in it.
     time: float = 0.1
     #: An item that asks does not answer.
-    asks: float = -0.15
+    asks: float = -0.25
     #: A word that a larger share of the items holds is not made part of the vector; one above the second
     #: is not looked for.
     too_common: float = 0.25
@@ -78,6 +78,9 @@ def search(
     weights: Weights = WEIGHTS,
 ) -> list[Found]:
     """The best, best first; of those that say the same, one."""
+    if embedder:
+        near = {"vector": weights.vector * embedder.trust, "window": weights.window * embedder.trust}
+        weights = replace(weights, **near)
     query = asked(shelf, text, where, weights)
     by_words = dict(shelf.keyword(query.words, where, _MOST))
     vector = embedder.vectors([query.meant])[0] if embedder and query.meant else None
