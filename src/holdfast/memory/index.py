@@ -233,7 +233,10 @@ class Index:
         return 1, self._count(scope, 1) if scope else last
 
     def _count(self, match: str, since: int) -> int:
-        count = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid >= ?"
+        newest = (
+            "SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC"  # from the end
+        )
+        count = f"SELECT count(*) FROM ({newest})"  # noqa: S608
         return int(self._db.execute(count, (match, since)).fetchone()[0])
 
     def _last(self) -> int:
