@@ -184,12 +184,13 @@ def _saved(of: History, scale: _Scale) -> Markup:
 
 
 def _times(of: History, scale: _Scale) -> Markup:
-    """When that was, in UTC."""
-    parts, last = [], -1e9
+    """When that was, in UTC; where it all went fast, at which turn."""
+    parts, last, told = [], -1e9, ""
     for one in of.points:
         x = scale.x(one.turn)
         if x - last >= _TIMES and x < scale.right - 20:
             text = Markup('<text class="axis" x="{}" y="{}">{}</text>')
-            parts.append(text.format(x, scale.height - 6, one.at[11:16]))
-            last = x
+            when = one.at[11:16]
+            parts.append(text.format(x, scale.height - 6, f"turn {one.turn}" if when == told else when))
+            last, told = x, when
     return joined(parts)

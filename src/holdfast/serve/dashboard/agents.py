@@ -122,7 +122,7 @@ def _tasks(those: list[Task]) -> Markup:
         return empty("No tasks. Agents share them, each is done by one:", "holdfast task add")
     rows = joined(
         Markup(
-            '<tr><td class="n dim">{}</td><td class="when"><span class="tag">{}</span></td><td>{}</td>'
+            '<tr><td class="when dim">#{}</td><td class="when"><span class="tag">{}</span></td><td>{}</td>'
             '<td class="broad dim">{}</td><td class="n dim">{}</td></tr>'
         ).format(
             one.number,
