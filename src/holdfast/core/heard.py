@@ -106,7 +106,9 @@ def hear(heard: Heard, event: Event) -> None:
     heard.events[name] = heard.events.get(name, 0) + 1
     if name not in (STATUSLINE, MEASURED):
         heard.last = name
-    heard.role = event.agent_type[:64] or heard.role
+    role = event.agent_type
+    if role and len(role) <= 64 and len(role.split()) == 1:  # a name: words have no place in the state
+        heard.role = role
     if heard.last_at:  # a longer pause is no work; the clock may be set back
         heard.active += min(max(0, event.at - heard.last_at), _PAUSE_MS)
     heard.last_at = event.at
