@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
+from holdfast.cli.main import main
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops.history import history
 from holdfast.report.page import report
@@ -50,6 +51,11 @@ def test_what_a_session_says_stays_text_and_secrets_stay_out(app: Holdfast, tmp_
     assert "<img" not in page
     assert "&lt;img src=x" in page
     assert key not in page
+
+
+def test_the_command_takes_a_file_as_others_do(tmp_path: Path) -> None:
+    assert main(["report", str(EXAMPLE), "-o", str(tmp_path / "r.html")]) == 0
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
 
 def test_of_what_is_not_there_it_says_so(app: Holdfast, tmp_path: Path) -> None:

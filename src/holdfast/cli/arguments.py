@@ -80,7 +80,8 @@ def parse(words: list[str], taken: list[Parameter]) -> dict[str, Any]:
             parser.add_argument(one.flag, action=argparse.BooleanOptionalAction)
         else:
             action = "append" if one.many else "store"
-            parser.add_argument(one.flag, action=action, type=one.kind, choices=one.choices)
+            flags = [one.flag, *(["-o"] if one.name == "output" else [])]  # as everywhere
+            parser.add_argument(*flags, action=action, type=one.kind, choices=one.choices)
     end = words.index("--") if "--" in words else len(words)
     given = argparse.Namespace()
     try:

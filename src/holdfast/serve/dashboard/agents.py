@@ -19,6 +19,7 @@ from holdfast.store.chains import Link
 from holdfast.store.queue import Task
 
 _MESSAGES = 40
+_PAUSE_S = 1.0
 
 
 def add(live: Live) -> None:
@@ -28,7 +29,7 @@ def add(live: Live) -> None:
         with page(live, "agents", "Agents"):
             shown = _Agents(live)
             await shown.read()
-        ui.context.client.on_delete(live.listen(shown.update))
+        ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
 
 
 class _Agents:

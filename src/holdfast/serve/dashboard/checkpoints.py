@@ -12,6 +12,8 @@ from holdfast.serve.dashboard.frame import Box, asked, button, empty, page
 from holdfast.serve.dashboard.live import Live
 
 _ROWS = 40
+#: The whole index is read for it.
+_PAUSE_S = 1.0
 _TRUST = {
     "own": "written by this user's holdfast",
     "approved": "approved by you",
@@ -26,7 +28,7 @@ def add(live: Live) -> None:
         with page(live, "checkpoints", "Checkpoints"):
             shown = _Checkpoints(live)
             await shown.load(name)
-        ui.context.client.on_delete(live.listen(shown.update))
+        ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
 
 
 class _Checkpoints:

@@ -12,6 +12,8 @@ from holdfast.serve.dashboard.frame import Box, asked, happenings, heading, page
 from holdfast.serve.dashboard.live import Live
 
 _EVENTS = 30
+#: Every check looks at every session.
+_PAUSE_S = 2.0
 
 
 def add(live: Live) -> None:
@@ -20,7 +22,7 @@ def add(live: Live) -> None:
         with page(live, "health", "Health"):
             shown = _Health(live)
             await shown.refresh()
-        ui.context.client.on_delete(live.listen(shown.update))
+        ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
         await ui.context.client.connected()
         await shown.measure()
 

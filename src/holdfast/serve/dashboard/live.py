@@ -37,10 +37,11 @@ Listener = Callable[[set[str]], Awaitable[None]]
 
 class _Ear:
     """One page: told one thing after the other; what changes meanwhile is told together. Where it fails, no
-    other page is kept waiting."""
+    other page is kept waiting. `pause_s`: what it asks for costs too much to be asked more often."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, pause_s: float) -> None:
         self.listener = listener
+        self.pause_s = pause_s
         self.owed: set[str] = set()
         self.telling: asyncio.Task[None] | None = None
 
@@ -53,6 +54,7 @@ class _Ear:
         while self.owed:
             changed, self.owed = self.owed, set()
             await self.listener(changed)
+            await asyncio.sleep(self.pause_s)
 
 
 class Live:
@@ -87,9 +89,9 @@ class Live:
         if not self._ears:
             await self._look(FIRST)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def listen(self, listener: Listener, pause_s: float = 0.0) -> Callable[[], None]:
         """Told which sessions have changed, until what is returned is called."""
-        ear = _Ear(listener)
+        ear = _Ear(listener, pause_s)
         self._ears.append(ear)
         if self._looking is None or self._looking.done():
             self._looking = background_tasks.create(self._watch(), name="holdfast looks")
