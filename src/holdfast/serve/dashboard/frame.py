@@ -65,6 +65,10 @@ class Box:
         self._shown = str(Markup.escape(first))
         self.element = ui.html(self._shown, sanitize=False, tag=tag).classes(classes)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._shown
+
     def put(self, what: Markup) -> None:
         said = str(Markup.escape(what))  # text that is no markup stays text
         if said != self._shown:

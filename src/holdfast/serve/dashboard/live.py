@@ -81,9 +81,6 @@ class Live:
     def rungs(self) -> list[int]:
         return [self.work.app().config[key] for _, key, _ in LEVELS]
 
-    def has(self, name: str) -> bool:
-        return name in self._operations
-
     async def ready(self) -> None:
         """The newest rows are there: read when the first page is opened, from then on kept."""
         if not self._ears:

@@ -64,21 +64,24 @@ class _Now:
         await self.tell()
 
     def _fill(self) -> None:
-        """New ones on top of those that are shown: nothing that one is looking at moves by itself."""
+        """New ones on top of those that are shown: nothing that one is looking at changes its order."""
         wanted = [name for name in self.live.order if name in self.live.rows][: self.most]
         first = not self.boxes
-        for name in wanted if first else [name for name in reversed(wanted) if name not in self.boxes]:
-            with self.list:
-                box = self.boxes[name] = Box(row(self.live, self.live.rows[name]), tag="li")
-            if not first and name in self.live.order[: len(self.boxes) - len(self.boxes) // 2]:
-                box.element.move(self.list, 0)
+        for name in wanted if first else reversed(wanted):
+            if name not in self.boxes:
+                self._add(name)
+                if not first:
+                    self.boxes[name].element.move(self.list, 0)
+
+    def _add(self, name: str) -> None:
+        with self.list:
+            self.boxes[name] = Box(row(self.live, self.live.rows[name]), tag="li")
 
     async def _more(self) -> None:
         self.most += FIRST
         for name in [name for name in self.live.order if name in self.live.rows][: self.most]:
             if name not in self.boxes:
-                with self.list:
-                    self.boxes[name] = Box(row(self.live, self.live.rows[name]), tag="li")
+                self._add(name)
         self._count()
 
     def _count(self) -> None:

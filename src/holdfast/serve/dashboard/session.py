@@ -59,7 +59,7 @@ class _Session:
         with self.client:
             if given is None:
                 self.amiss.put(problem)
-                if not self.kept._shown:
+                if self.kept.is_empty:
                     self._say_nothing()
                 return
             self._put(given)
