@@ -253,6 +253,19 @@ def test_what_is_taken_in_is_taken_in_once(app, home, worked) -> None:
     assert {row.uid: row.count for row in _rows(home)} == before
 
 
+def test_whoever_takes_it_in_for_others_loads_no_model(app, home, worked) -> None:
+    took_in = (
+        "import sys; from holdfast.app import Holdfast; from holdfast.memory import deep; "
+        "deep.take_in(Holdfast.open()); assert 'numpy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", took_in], env={**os.environ, **app.environ}, check=True)
+    assert noted.size(app.home) == 0
+    kept = remember.collections(app)
+    assert (kept.items > 5, kept.vectors) == (True, 0)
+    assert DECIDED in texts(recall.recall(app, "Which database did we pick for storing data?"))
+    assert remember.collections(app).vectors == remember.collections(app).items
+
+
 def test_a_line_that_is_torn_strange_or_of_another_version_costs_itself(app, home, worked) -> None:
     with (home / "memory-spool.jsonl").open("ab") as file:
         file.write(

@@ -56,10 +56,10 @@ def shelved(app: Holdfast) -> Iterator[Index]:
 
 
 def take_in(app: Holdfast) -> None:
-    """What hooks have noted, if there is any: for those who have time."""
-    if noted.size(app.home):
-        with opened(app):
-            pass
+    """What hooks have noted, for those who have time. Vectors are made when somebody asks: a service that
+    nobody asks shall hold no model."""
+    with shelved(app) as shelf:
+        Feed(app, shelf).drain()
 
 
 def answers(app: Holdfast, shelf: Index, query: str, where: Filter, most: int) -> tuple[list[Found], str]:

@@ -149,9 +149,7 @@ class Work:
 
 def _remember(app: Holdfast) -> None:
     if noted.size(app.home):
-        from holdfast.memory import (
-            deep,
-        )  # with numpy and a table of vectors: only where there is work for it
+        from holdfast.memory import deep  # only where there is work for it
 
         deep.take_in(app)
 
