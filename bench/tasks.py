@@ -329,6 +329,8 @@ def _less_urgent(
     trial: Trial, taken: list[Claim], needed: dict[int, list[int]]
 ) -> Iterator[tuple[str, str]]:
     """Claimed, although one more urgent was free from before it was asked for until it was given."""
+    if trial.killed and trial.plan.url:
+        return  # a server learns late that one is gone: what that one had locked is skipped until then
     first: dict[int, Claim] = {}
     for one in sorted(taken, key=lambda one: one.count):
         first.setdefault(one.number, one)
