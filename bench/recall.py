@@ -174,7 +174,7 @@ def _timed(times: int, ask: Callable[[], object]) -> list[str]:
 
 
 def embed_all(shelf: Index, embedder: embed.Embedder | None) -> None:
-    while embedder and (some := shelf.lacking(embedder.model, 512)):
+    while embedder and (some := shelf.lacking(embedder.model, embedder.size, 512)):
         made = embedder.vectors([text for _, text in some])
         shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
 

@@ -116,10 +116,24 @@ def test_what_is_removed_is_in_no_file_any_more(shelf: Index, tmp_path: Path) ->
 
 def test_without_scrubbing_it_would_still_be_there(shelf: Index, tmp_path: Path, monkeypatch) -> None:
     """The control: what the test above looks for can be found."""
-    monkeypatch.setattr(shelf, "_scrub", lambda: None)
+    monkeypatch.setattr(shelf, "_scrub", lambda: True)
     shelf.add([replace(TIDE, uid="x", text="zanzibarstrasse seventeen")])
     shelf.remove(["x"])
     assert any(b"zanzibarstrass" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_what_a_reader_keeps_in_the_log_is_not_called_erased(shelf: Index, tmp_path: Path) -> None:
+    shelf.add([replace(TIDE, uid="x", text="zanzibarstrasse seventeen")])
+    shelf._db.execute("PRAGMA busy_timeout = 50")
+    reader = sqlite3.connect(tmp_path / "memory.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM items").fetchone()
+    with pytest.raises(OSError, match="its log holds it"):
+        shelf.remove(["x"])
+    assert any(b"zanzibarstrass" in file.read_bytes() for file in tmp_path.iterdir())
+    reader.close()
+    shelf.close()
+    assert not any(b"zanzibarstrass" in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_vectors_of_another_size_or_model_count_as_none(shelf: Index) -> None:
@@ -127,8 +141,34 @@ def test_vectors_of_another_size_or_model_count_as_none(shelf: Index) -> None:
     shelf.put_vectors("m", [("a1", numpy.ones(4, dtype=numpy.float32))])
     assert shelf.nearest("m", numpy.ones(8, dtype=numpy.float32), Filter(), 5) == []
     assert shelf.nearest("n", numpy.ones(4, dtype=numpy.float32), Filter(), 5) == []
-    assert shelf.lacking("n", 5) == [("a1", TIDE.text)]
+    assert shelf.lacking("n", 4, 5) == [("a1", TIDE.text)]
     assert len(shelf.nearest("m", numpy.ones(4, dtype=numpy.float32), Filter(), 5)) == 1
+
+
+def test_that_none_lacks_a_vector_is_known_without_a_look_at_each(shelf: Index) -> None:
+    one = numpy.ones(4, dtype=numpy.float32)
+    shelf.add([TIDE])
+    shelf.put_vectors("m", [("a1", one)])
+    assert shelf.lacking("m", 4, 5) == []
+    asked: list[str] = []
+    shelf._db.set_trace_callback(asked.append)
+    assert shelf.lacking("m", 4, 5) == []
+    assert not [line for line in asked if "JOIN" in line]
+    shelf.add([replace(TIDE, uid="a2", text="another")])
+    assert shelf.lacking("m", 4, 5) == [("a2", "another")]
+    assert [uid for uid, _ in shelf.lacking("m", 8, 5)] == ["a1", "a2"]
+
+
+def test_how_common_a_word_is_is_told_of_what_is_searched(shelf: Index) -> None:
+    other = [
+        replace(TIDE, uid=f"b{at}", project="/q", text="harbour wall", thread="", origin="user")
+        for at in range(3)
+    ]
+    shelf.add([replace(TIDE, thread=""), *other])
+    assert shelf.common(["harbour", "gauge"], Filter(("/p",))) == {"harbour": 0.0, "gauge": 1.0}
+    assert shelf.common(["harbour", "gauge"], Filter(("/q",))) == {"harbour": 1.0, "gauge": 0.0}
+    assert shelf.common(["harbour"], Filter()) == {"harbour": 0.75}
+    assert (shelf.size(Filter(("/q",))), shelf.size(Filter())) == (3, 4)
 
 
 def test_among_very_many_the_nearest_are_found_without_comparing_all_of_each(
@@ -174,6 +214,18 @@ def test_damage_is_set_aside_and_said_and_the_next_begins_anew(tmp_path: Path) -
     assert aside.read_bytes() == data
     with Index(str(path)) as shelf:
         assert shelf.counts().items == 0
+
+
+@pytest.mark.parametrize("table", ["items", "places", "words", "vectors", "read", "counters"])
+def test_one_that_lacks_a_part_is_damaged_and_not_busy(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "memory.db"
+    Index(str(path)).close()
+    db = sqlite3.connect(path)
+    db.execute(f"DROP TABLE {table}")
+    db.close()
+    with pytest.raises(Damaged, match="memory rebuild"):
+        Index(str(path))
+    Index(str(path)).close()
 
 
 def test_one_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

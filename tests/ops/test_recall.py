@@ -20,6 +20,8 @@ from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
 from holdfast.memory import embed, feed, own
 from holdfast.memory.index import Index
+from holdfast.memory.items import Ground, of_save
+from holdfast.memory.shelf import Filter
 from holdfast.ops import budget, recall, remember
 from holdfast.ops.calling import plain
 from holdfast.ops.upkeep import status
@@ -92,11 +94,14 @@ def test_vectors_that_are_gone_or_of_another_size_are_made_again(app, home, work
     with sqlite3.connect(home / "memory.db") as db:
         db.execute("UPDATE vectors SET data = x'0000'")
         db.execute("DELETE FROM vectors WHERE id % 2")
-        db.execute("UPDATE counters SET value = value + 1")
+        db.execute("UPDATE counters SET value = value + 1 WHERE name = 'changes'")
     db.close()
     assert DECIDED in texts(recall.recall(app, "why sqlite and not a server?"))
     remember.drain(app)
     assert remember.collections(app).vectors == remember.collections(app).items
+    db = sqlite3.connect(home / "memory.db")
+    assert db.execute("SELECT DISTINCT length(data) FROM vectors").fetchall() == [(512,)]
+    db.close()
 
 
 def test_what_was_done_is_there_with_its_files_and_how_it_ended(app, worked) -> None:
@@ -147,6 +152,41 @@ def test_an_answer_has_its_tokens_and_what_is_evicted_is_left_out(app, worked) -
     assert sum(one.size for one in small.found[1:]) <= 100 * 3.5
     budget.evict(app, DECIDED)
     assert DECIDED not in texts(recall.recall(app, "why sqlite and not a server"))
+
+
+def test_what_does_not_fit_makes_room_for_what_does() -> None:
+    found = [
+        recall.Memory(str(at), "sessions", "user", "", "x" * size)
+        for at, size in enumerate((100, 2000, 50, 50))
+    ]
+    kept, passed_over = recall._fitting(found, 200, 2)
+    assert ([one.uid for one in kept], passed_over) == (["0", "2"], 1)
+    assert recall._fitting(found[1:2], 50, 2) == (found[1:2], 0), "the first in any case"
+
+
+def test_what_is_evicted_does_not_come_along_with_its_neighbours(app, worked) -> None:
+    budget.evict(app, DEAD_END)
+    found = recall.recall(app, "why sqlite", around=2, limit=1).found[0]
+    assert found.beside
+    assert not any(DEAD_END in line for line in found.beside)
+    told = texts(recall.around(app, found.uid, before=5, after=5))
+    assert DECIDED in told
+    assert DEAD_END not in told
+
+
+def test_what_another_project_saved_under_the_same_name_is_nobodys_neighbour(app) -> None:
+    save = {"context": "", "next_steps": "", "environment": "main", "source": "manual"}
+    made = [
+        one
+        for at, project in enumerate(("/p/tide", "/p/mole"))
+        for one in of_save(
+            Ground(project, "/e", at=at), {**save, "task": f"alpha {project}", "id": str(at)}
+        )
+    ]
+    with Index(app.home.memory) as shelf:
+        shelf.add(made)
+        assert [row.project for row in shelf.around(made[0].uid, 2, 2)] == ["/p/tide"]
+        assert shelf.keyword(["mole"], Filter(("/p/tide",)), 5) == []
 
 
 def test_topics_are_as_they_are_now(app, project, home) -> None:
@@ -202,6 +242,8 @@ def test_a_topic_that_is_not_as_it_should_be_is_found_all_the_same(app, project,
         ("tide", {"around": 99}, "--around"),
         ("tide", {"tokens": 9999}, "--tokens"),
         ("tide", {"project": "/nowhere"}, "not a folder"),
+        ("tide", {"file": "x" * 100_000}, "--file"),
+        ("tide", {"type": ["note"] * 100}, "--type"),
     ],
     ids=lambda given: str(given)[:30],
 )
@@ -215,6 +257,16 @@ def test_of_a_very_long_question_the_rarest_words_are_looked_for(app, worked) ->
     assert len(log) > 80_000
     assert DECIDED in texts(recall.recall(app, log))
     assert recall.recall(app, 'sqlite" OR NEAR(* ^{x} AND -"').found
+
+
+def test_bytes_that_are_no_text_find_nothing_and_break_nothing(app, worked) -> None:
+    for more in ({"session": "\udcff"}, {"file": "\udcff"}, {"type": ["\udcff"]}):
+        assert recall.recall(app, "sqlite", **more).found == []
+    assert recall.recall(app, "sqlite \udcff \ud800x").found
+    with pytest.raises(NotFound):
+        recall.around(app, "\udcff")
+    with pytest.raises(NotFound):
+        remember.erase(app, ["\udcff"])
 
 
 def test_times_are_dates_moments_and_how_long_ago(app, worked) -> None:
@@ -307,6 +359,18 @@ def test_whoever_is_killed_over_it_leaves_it_to_the_next(app, home, worked) -> N
     assert noted.size(Home(str(home))) == 0
     assert len({row.uid for row in _rows(home)}) == len(list(_rows(home)))
     assert DECIDED in texts(recall.recall(app, "why sqlite"))
+
+
+def test_what_the_index_has_no_room_for_is_noted_still(app, home, worked, monkeypatch) -> None:
+    def is_full(*_, **__):
+        raise OSError(5, "SQLite says: database or disk is full", app.home.memory)
+
+    with monkeypatch.context() as full:
+        full.setattr(Index, "take", is_full)
+        assert "disk is full" in str(remember.drain(app).amiss)
+    assert noted.size(Home(str(home)))
+    assert remember.drain(app).new
+    assert not noted.size(Home(str(home)))
 
 
 def _rows(home: Path):
@@ -412,6 +476,28 @@ def test_a_damaged_index_is_set_aside_and_status_says_what_to_do(app, home, work
     assert (check.ok, "memory rebuild" in check.fix) == (False, True)
     remember.rebuild(app)
     assert DECIDED in texts(recall.recall(app, "why sqlite"))
+
+
+def test_a_rebuild_needs_no_other_command_before_it(app, home, worked) -> None:
+    recall.recall(app, "sqlite")
+    for end in ("-wal", "-shm"):
+        (home / f"memory.db{end}").unlink(missing_ok=True)
+    (home / "memory.db").write_bytes(b"no database at all" * 1000)
+    remember.rebuild(app)
+    assert DECIDED in texts(recall.recall(app, "why sqlite"))
+    assert len(list(home.glob("memory.db.damaged-*"))) == 1
+
+
+def test_what_cannot_be_read_during_a_rebuild_is_not_taken_for_gone(app, home, worked, monkeypatch) -> None:
+    recall.recall(app, "sqlite")
+
+    def fails(*_, **__):
+        raise PermissionError(13, "not now")
+
+    with monkeypatch.context() as refused:
+        refused.setattr(feed.Feed, "_said", fails)
+        assert remember.rebuild(app).amiss
+    assert f"> {RULE}" in texts(recall.recall(app, "harbour port", origin=["user"]))
 
 
 def test_damage_in_the_middle_is_said_and_a_rebuild_mends_it(app, home, worked) -> None:

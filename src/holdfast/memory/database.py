@@ -34,6 +34,19 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT RO
 INSERT INTO counters VALUES ('changes', 0);
 """
 _FILES = ("", "-wal", "-shm")
+_TABLES = ("items", "places", "words", "vectors", "read", "counters")
+#: Busy, read-only, no room, no access: that is no damage.
+_PASSING = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
 
 
 class Database:
@@ -76,10 +89,9 @@ class Database:
             raise BadInput(f"{self.path} is not a plain file; move it away, then: holdfast memory rebuild")
         try:
             return self._try()
-        except sqlite3.OperationalError as problem:  # busy, read-only, no room: that is no damage
-            raise OSError(5, f"SQLite says: {problem}", self.path) from problem
-        except sqlite3.DatabaseError:
-            pass
+        except sqlite3.DatabaseError as problem:
+            if problem.sqlite_errorcode & 0xFF in _PASSING:
+                raise OSError(5, f"SQLite says: {problem}", self.path) from problem
         try:
             return self._try()  # only what is found twice is damage
         except sqlite3.DatabaseError as problem:
@@ -106,15 +118,18 @@ class Database:
             db.execute("PRAGMA secure_delete = ON")
             if not version:
                 db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-            db.execute("SELECT max(id) FROM items").fetchone()
-            db.execute("SELECT rowid FROM words LIMIT 1").fetchone()
+            for table in _TABLES:
+                db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608
             unless_whole.pop_all()
         return db
 
 
 def mend(path: str) -> None:
-    """What is damaged in places is set aside as a whole, before it is made anew."""
-    base = Database(path)
+    """What is damaged, if only in places, is set aside as a whole, before it is made anew."""
+    try:
+        base = Database(path)
+    except Damaged:
+        return  # that set it aside
     try:
         with base.writing() as db:
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]

@@ -23,10 +23,11 @@ _NEEDS = ("numpy", "safetensors", "tokenizers")
 
 
 class Embedder(Protocol):
-    """`model` names weights and size: vectors of another are not compared with its own. `trust`: how much
-    they count beside words, 1 for those of the default."""
+    """`model` names the weights, `size` is that of a vector: those of others are not compared with its own.
+    `trust`: how much they count beside words, 1 for those of the default."""
 
     model: str
+    size: int
     trust: float
 
     def vectors(self, texts: Sequence[str]) -> numpy.ndarray:
@@ -77,7 +78,7 @@ class Wordllama:
     """A table with a vector for each piece of a word; a text is their mean. Read with numpy and tokenizers:
     the package's own loader looks for its tokenizer where it is not, and would ask the network for it."""
 
-    model, trust = "wordllama-l2-supercat-256", 1.0
+    model, size, trust = "wordllama-l2-supercat-256", 256, 1.0
 
     @staticmethod
     def folder() -> str:
@@ -100,7 +101,7 @@ class Wordllama:
         import numpy
 
         found = self._tokenizer.encode_batch([text[:_LONGEST] for text in texts], add_special_tokens=False)
-        made = numpy.zeros((len(texts), self._table.shape[1]), dtype=numpy.float32)
+        made = numpy.zeros((len(texts), self.size), dtype=numpy.float32)
         for at, one in enumerate(found):
             if one.ids:
                 made[at] = self._table[one.ids].mean(axis=0)
@@ -110,7 +111,7 @@ class Wordllama:
 class MiniLM:
     """all-MiniLM-L6-v2, from whichever package brings its weights."""
 
-    model, trust = "all-minilm-l6-v2-384", 2.0
+    model, size, trust = "all-minilm-l6-v2-384", 384, 2.0
 
     @staticmethod
     def folder() -> str:

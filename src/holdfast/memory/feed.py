@@ -40,7 +40,7 @@ from holdfast.memory.index import Index
 from holdfast.memory.items import Ground, time_or
 from holdfast.memory.own import Forgotten, learned, learned_path
 from holdfast.memory.place import memory_of, repository_of
-from holdfast.memory.shelf import Item
+from holdfast.memory.shelf import Item, Row
 from holdfast.memory.topics import Memory
 
 TYPE_CHECKING = False
@@ -79,6 +79,9 @@ class Feed:
         self.fed = Fed()
         self._forgotten = Forgotten(app)
         self._seen: set[str] = set()
+        #: What could not be read now: of that nothing is known to be gone.
+        self._unread: set[str] = set()
+        self._is_stuck = False
 
     def _take(self, path: str, mark: str, found: list[Item], anew: bool = False) -> None:
         admitted = [item for item in found if item.shape not in self._forgotten]
@@ -94,6 +97,9 @@ class Feed:
             pass  # since it was listed
         except (OSError, HoldfastError) as problem:
             self.fed.amiss[path] = str(problem)[:300]
+            self._unread.add(path)
+            # The file is well; what cannot take it in is full, say. It is noted still.
+            self._is_stuck |= isinstance(problem, OSError) and problem.filename == self.app.home.memory
 
     # One source each
 
@@ -224,7 +230,8 @@ class Feed:
             self._try(session, partial(self.session, session, agent))
         for path in dict.fromkeys(said["checkpoint"] for said in told if said["checkpoint"]):
             self._try(path, partial(self.checkpoint, path))
-        noted.done(self.app.home)
+        if not self._is_stuck:
+            noted.done(self.app.home)
         self._try("environments", self.saves)
         self._try(learned_path(self.app), self.learned)
         if project:
@@ -268,11 +275,15 @@ class Feed:
         gone = [
             row.uid
             for row in self.shelf.every()
-            if row.uid not in self._seen
-            and (row.shape in self._forgotten or all(map(os.path.exists, row.sources)))
+            if row.uid not in self._seen and (row.shape in self._forgotten or self._is_known(row))
         ]
         self.shelf.remove(gone)
         return len(gone)
+
+    def _is_known(self, row: Row) -> bool:
+        """Whether it can be said what all it comes from says now."""
+        places = {*row.sources, self.app.home.session(row.session, row.agent) if row.session else ""}
+        return all(map(os.path.exists, row.sources)) and self._unread.isdisjoint(places)
 
 
 def embedded(shelf: Index, name: str, seconds: float = _WHILE_WAITING_S, show: Show | None = None) -> None:
@@ -281,7 +292,7 @@ def embedded(shelf: Index, name: str, seconds: float = _WHILE_WAITING_S, show: S
         return
     embedder = embed.named(name)
     done, until = 0, elapsed() + seconds
-    while elapsed() < until and (some := shelf.lacking(embedder.model, _TOGETHER)):
+    while elapsed() < until and (some := shelf.lacking(embedder.model, embedder.size, _TOGETHER)):
         made = embedder.vectors([text for _, text in some])
         shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
         done += len(some)

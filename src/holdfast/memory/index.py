@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from errno import EBUSY
 from typing import Any
 
 from holdfast.memory import sql
@@ -120,8 +121,10 @@ class Index:
                 row[0] for uid in uids for row in db.execute("SELECT id FROM items WHERE uid = ?", (uid,))
             ]
             self._remove(db, gone)
-        if gone:
-            self._scrub()
+        if gone and not self._scrub():
+            raise OSError(
+                EBUSY, "erased, but its log holds it until whoever reads it now is done", self._base.path
+            )
         return len(gone)
 
     def _remove(self, db: sqlite3.Connection, gone: list[int]) -> None:
@@ -140,11 +143,12 @@ class Index:
         after = "SELECT id FROM items WHERE thread = ? AND seq >= ? ORDER BY seq LIMIT ?"
         return {row[0] for one in (before, after) for row in db.execute(one, (thread, seq, _FAR))}
 
-    def _scrub(self) -> None:
-        """What was deleted stays nowhere: not among words that are merged some day, not in the log."""
+    def _scrub(self) -> bool:
+        """What was deleted stays nowhere: not among words that are merged some day, not in the log. False
+        where somebody has been reading for so long that the log could not be emptied."""
         with self._base.locked():
             self._db.execute("INSERT INTO words (words) VALUES ('optimize')")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     # What has been read of the files
 
@@ -202,16 +206,26 @@ class Index:
         if not words:
             return []
         limits, values = sql.limits(where, every=False)
+        items = "JOIN items i ON i.id = words.rowid " if limits else ""  # else only for the best
+        asked, meant = sql.match(words, Filter()), sql.match(words, where)
+        if meant != asked:  # apart: bm25 counts how many items hold each word it is given, also a scope
+            limits += " AND +words.rowid IN (SELECT rowid FROM words WHERE words MATCH ?)"
+            values.append(meant)
+        best = (
+            f"SELECT words.rowid AS id, -bm25(words, {_WEIGHTS}) AS fit FROM words {items}"  # noqa: S608
+            f"WHERE words MATCH ?{limits} ORDER BY fit DESC LIMIT ?"
+        )
         found = self._db.execute(
-            f"SELECT i.uid, -bm25(words, {_WEIGHTS}) AS fit FROM words JOIN items i ON i.id = words.rowid "  # noqa: S608
-            f"WHERE words MATCH ?{limits} ORDER BY fit DESC LIMIT ?",
-            (sql.match(words, where), *values, most),
+            f"SELECT uid, fit FROM ({best}) JOIN items USING (id) ORDER BY fit DESC, id",  # noqa: S608
+            (asked, *values, most),
         )
         return found.fetchall()
 
     def common(self, words: Sequence[str], where: Filter) -> dict[str, float]:
         """Of the newest of those meant: a word that half of them hold says nothing about any."""
         since, every = self._sample(where)
+        if every == self._last() - since + 1:
+            where = Filter()  # all of them are meant
         return {
             word: self._count(sql.match([word], where, "text"), since) / max(1, every) for word in words
         }
@@ -264,13 +278,24 @@ class Index:
 
         return vectors.of(self._db, self._base.path, model, len(vector))
 
-    def lacking(self, model: str, most: int) -> list[tuple[str, str]]:
+    def lacking(self, model: str, size: int, most: int) -> list[tuple[str, str]]:
+        """That none does is kept: to look through all of them takes longer than to answer."""
+        name, changes = f"embedded {model} {size}", self._counter("changes")
+        if self._counter(name) == changes:
+            return []
         found = self._db.execute(
             "SELECT uid, title, text FROM items LEFT JOIN vectors v ON v.id = items.id AND v.model = ? "
-            "WHERE v.id IS NULL LIMIT ?",
-            (model, most),
-        )
+            "AND length(v.data) = ? WHERE v.id IS NULL LIMIT ?",
+            (model, 2 * size, most),
+        ).fetchall()
+        if not found:
+            with self._writing() as db:
+                db.execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (name, changes))
         return [(uid, f"{title}. {text}" if title else text) for uid, title, text in found]
+
+    def _counter(self, name: str) -> int | None:
+        found = self._db.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
+        return found[0] if found else None
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, numpy.ndarray]]) -> None:
         with self._writing() as db:

@@ -51,6 +51,10 @@ class Ground:
         given["files"] = tuple(map(storable, more.get("files", ())))
         if "title" in given:
             given["title"] = excerpt(outside(given["title"]), 300)
+        if (
+            "thread" in given
+        ):  # an environment, a lineage may lead through several: each has its own neighbours
+            given["thread"] += f" in {self.project}"
         return Item(
             uid or key(collection, self.project, said),
             collection,

@@ -130,8 +130,8 @@ class Shelf(Protocol):
     def timeline(self, where: Filter, most: int) -> list[Row]:
         """Those that were first said last, newest first."""
 
-    def lacking(self, model: str, most: int) -> list[tuple[str, str]]:
-        """(uid, text to embed) of items without a vector of this model."""
+    def lacking(self, model: str, size: int, most: int) -> list[tuple[str, str]]:
+        """(uid, text to embed) of items without a vector of this model and size."""
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, numpy.ndarray]]) -> None: ...
 

@@ -29,7 +29,7 @@ SAYS = (
     "whoever `origin` names."
 )
 _MOST_ASKED, _MOST, _MOST_AROUND = 1 << 17, 50, 5
-_SHOWN, _TITLE = 600, 160
+_SHOWN, _TITLE, _MOST_NAMED = 600, 160, 4096
 _AGO = re.compile(r"(\d{1,5})\s*(min|h|d|w)\w*(?:\s+ago)?")
 _MS = {"min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?")
@@ -131,13 +131,14 @@ def recall(
     with deep.opened(app, folder) as (shelf, _):
         # More than are wanted: some may be evicted, and what does not fit makes room for what does.
         found, mode = deep.answers(app, shelf, asked, where, limit + len(granted.evicted) + 5)
-        rows = [one.row for one in found]
-        admitted = [row for row in rows if _admits(granted, row)]
-        beside = {row.uid: shelf.around(row.uid, around, around) for row in admitted[:limit] if around}
-    memories = [_memory(row, folder, beside.get(row.uid, [])) for row in admitted[:limit]]
-    kept = _fitting(memories, usual)
-    left_out = len(memories) - len(kept) + len(rows) - len(admitted)
-    return _recalled(mode, folder, kept, left_out)
+        admitted = [one.row for one in found if _admits(granted, one.row)]
+        beside = {row.uid: shelf.around(row.uid, around, around) for row in admitted if around}
+    memories = [
+        _memory(row, folder, [one for one in beside.get(row.uid, []) if _admits(granted, one)])
+        for row in admitted
+    ]
+    kept, passed_over = _fitting(memories, usual, limit)
+    return _recalled(mode, folder, kept, passed_over + len(found) - len(admitted))
 
 
 def timeline(
@@ -190,7 +191,7 @@ def timeline(
     with deep.opened(app, folder) as (shelf, _):
         rows = shelf.timeline(where, limit)
     memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
-    kept = _fitting(memories, usual)
+    kept, _ = _fitting(memories, usual, limit)
     return _recalled("by time", folder, kept, len(rows) - len(kept))
 
 
@@ -209,11 +210,13 @@ def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recal
     _between("--before", before, 0, 20)
     _between("--after", after, 0, 20)
     with deep.opened(app) as (shelf, _):
-        rows = shelf.around(uid, before, after)
+        rows = shelf.around(storable(uid), before, after)
     if not rows:
         raise NotFound(f"there is no memory {uid[:80]!r}; `holdfast recall` names those there are")
     folder = next(row.project for row in rows if row.uid == uid)
-    kept = _fitting([_memory(row, folder, []) for row in rows], app.config["recall.tokens"])
+    granted = budget.of(app.config, budgets.read(app.home, folder))
+    memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
+    kept, _ = _fitting(memories, app.config["recall.tokens"], len(rows))
     return _recalled("around it", folder, kept, len(rows) - len(kept))
 
 
@@ -243,14 +246,17 @@ def _where(
         for one in given or ():
             if one not in known:
                 raise BadInput(f"there is no {what} {one[:40]!r}; there are {', '.join(known)}")
+    for flag, texts in (("--session", [session]), ("--file", [file]), ("--type", kind or ())):
+        if any(text and len(text) > _MOST_NAMED for text in texts) or len(texts) > _MOST:
+            raise BadInput(f"{flag} is too long; it takes {_MOST_NAMED:,} characters")
     folder = repository_of(project_of(app, project))
     return folder, Filter(
         () if everywhere else (storable(folder),),
-        tuple(collection or ()),
-        tuple(origin or ()),
-        tuple(kind or ()),
-        session or "",
-        file or "",
+        tuple(dict.fromkeys(collection or ())),
+        tuple(dict.fromkeys(origin or ())),
+        tuple(map(storable, kind or ())),
+        storable(session or ""),
+        storable(file or ""),
         _time("--since", since),
         _time("--until", until),
     )
@@ -306,15 +312,18 @@ def _said(row: Row, most: int) -> str:
     )
 
 
-def _fitting(memories: list[Memory], tokens: int) -> list[Memory]:
-    """As many as fit, best first; the first in any case."""
-    room, kept = tokens * PER_TOKEN, list[Memory]()
+def _fitting(memories: list[Memory], tokens: int, most: int) -> tuple[list[Memory], int]:
+    """(as many as fit, best first, the first in any case; how many were passed over)."""
+    room, kept, passed_over = tokens * PER_TOKEN, list[Memory](), 0
     for memory in memories:
-        room -= memory.size
-        if room < 0 and kept:
+        if len(kept) == most:
+            break
+        if kept and memory.size > room:
+            passed_over += 1
             continue
+        room -= memory.size
         kept.append(memory)
-    return kept
+    return kept, passed_over
 
 
 def _recalled(mode: str, project: str, kept: list[Memory], left_out: int) -> Recalled:

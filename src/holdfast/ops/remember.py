@@ -16,7 +16,7 @@ from holdfast.memory.feed import Feed, embedded
 from holdfast.memory.index import Index
 from holdfast.memory.place import project_of, repository_of
 from holdfast.memory.shelf import COLLECTIONS, LONGEST
-from holdfast.memory.terms import key, shape, words
+from holdfast.memory.terms import key, shape, storable, words
 from holdfast.ops.progress import Bar
 
 _TITLE = 160
@@ -165,7 +165,7 @@ def erase(app: Holdfast, uids: list[str]) -> Erased:
         Of the memories, as `recall` names them.
     """
     with deep.opened(app) as (shelf, _):
-        rows = shelf.rows(uids)
+        rows = shelf.rows([storable(uid) for uid in uids])
         unknown = [uid for uid in uids if uid not in rows]
         if unknown:
             raise NotFound(
