@@ -73,14 +73,14 @@ class Matrix:
         """(id, cosine), nearest first; of `ids` alone, if given."""
         if not len(self.ids):
             return []
-        fits = self.part @ (vector if self.axes is None else vector @ self.axes)
+        fits = _products(self.part, vector if self.axes is None else vector @ self.axes)
         meant = self._meant(where, ids)
         if meant is not None:
             fits = numpy.where(meant, fits, numpy.float32(-2))
         if self.axes is not None:
             places = _largest(fits, _PICKED)
             places = places[fits[places] > -2]
-            fits = self.whole[places].astype(numpy.float32) @ vector
+            fits = _products(self.whole[places].astype(numpy.float32), vector)
         else:
             places = numpy.arange(len(fits)) if meant is None else numpy.flatnonzero(meant)
             fits = fits[places]
@@ -104,7 +104,7 @@ class Matrix:
 
     def similar(self, vector: numpy.ndarray, ids: Sequence[int]) -> dict[int, float]:
         places = self._places(ids)
-        fits = self.whole[places].astype(numpy.float32) @ vector
+        fits = _products(self.whole[places].astype(numpy.float32), vector)
         return {int(self.ids[place]): float(fit) for place, fit in zip(places, fits, strict=True)}
 
     def _places(self, ids: Sequence[int]) -> numpy.ndarray:
@@ -118,4 +118,9 @@ class Matrix:
 def _largest(fits: numpy.ndarray, most: int) -> numpy.ndarray:
     if len(fits) <= most:
         return numpy.arange(len(fits))
-    return numpy.asarray(numpy.argpartition(-fits, most - 1)[:most])
+    return numpy.asarray(numpy.argpartition(fits, len(fits) - most)[-most:])
+
+
+def _products(rows: numpy.ndarray, vector: numpy.ndarray) -> numpy.ndarray:
+    """Not by `@`: that wakes a thread for each core, and they spin on when the product is long done."""
+    return numpy.asarray(numpy.einsum("ij,j->i", rows, vector))
