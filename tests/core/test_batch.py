@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +92,34 @@ def test_what_is_to_be_kept_together_is_and_a_file_too_large_is_no_endless_matte
     parts = split({**task, "keep_together": False}, 10, thumb)
     assert [part["files"] for part in parts] == [["a.py"], ["b.py"]]
     assert all(part["warning"] == batch.WARNING for part in parts)
+
+
+def test_an_empty_list_of_subtasks_makes_no_task_disappear() -> None:
+    huge = task("huge", 500, subtasks=[])
+    assert split(huge, 20_000, thumb) == [{**huge, "warning": batch.WARNING}]
+    assert planned([huge, task("a")]) == [["huge"], ["a"]]
+
+
+def test_parts_have_their_share_of_the_files_that_are_not_named() -> None:
+    whole = task("all", 40, files=["a.py", "b.py"])
+    assert [part["estimated_files"] for part in split(whole, 50_000, thumb)] == [20, 20]
+    (first, second) = split(whole, 30_000, thumb)
+    assert first["warning"] == second["warning"] == batch.WARNING
+
+
+def test_what_a_task_makes_is_made_by_its_first_part_alone() -> None:
+    parts = split(task("all", 2, files=["a.py", "b.py"], creates=["new.py"]), 5_000, lambda _: 5_001)
+    assert [part.get("creates") for part in parts] == [["new.py"], None]
+
+
+def test_very_many_files_are_no_matter_of_memory() -> None:
+    tracemalloc.start()
+    files = [f"src/d{number % 9}/m{number}.py" for number in range(800)]
+    groups = together.grouped(files, lambda group: len(group) <= 50, together.kinship)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sorted(name for group in groups for name in group) == sorted(files)
+    assert most < 10_000_000  # all pairs at once would take three times as much
 
 
 def test_sizes_of_files_count_where_they_are_known() -> None:

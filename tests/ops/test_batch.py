@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.agents import task_batcher as named
 from holdfast.app import Holdfast
 from holdfast.cli.main import main
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
@@ -109,6 +110,20 @@ def test_the_budget_is_the_room_of_the_session(app: Holdfast) -> None:
     assert planned(app, [{"description": "fix"}]).budget == 100_000
 
 
+def nested(deep: int) -> list[dict]:
+    task: dict = {"description": "x"}
+    for _ in range(deep):
+        task = {"description": "x", "subtasks": [task]}
+    return [task]
+
+
+def test_a_number_that_is_left_open_is_as_good_as_none(app: Holdfast) -> None:
+    made = planned(app, [{"description": "fix", "estimated_files": None}, {"description": "fix"}])
+    one, other = made.batches[0].tasks
+    assert one.estimate == other.estimate
+    assert named.estimate_task_tokens({"description": "fix", "estimated_files": None}) == one.estimate
+
+
 @pytest.mark.parametrize(
     ("tasks", "more", "said"),
     [
@@ -132,6 +147,9 @@ def test_the_budget_is_the_room_of_the_session(app: Holdfast) -> None:
         ([{"description": "x", "estimated_files": "many"}], {}, "Expected `int"),
         ([{"description": 5}], {}, "Expected `str`"),
         ([{"description": "x", "id": "../up"}], {}, "an id is"),
+        ([{"description": "x", "id": ""}], {}, "an id is"),
+        (nested(21), {}, "more than 20 deep"),
+        (nested(300), {}, "more than 20 deep"),
         (["x"], {}, "is no object"),
         ([], {}, "holds no task"),
         ("x", {}, "holds no tasks"),
@@ -219,6 +237,25 @@ def test_prompts_do_not_make_a_task_smaller_than_its_files(app: Holdfast) -> Non
     rows = {costs.planned_name("r", str(number)): (20_000, 5_000) for number in range(20)}
     costs.note(app, rows)
     assert planned(app, [task]).batches[0].tasks[0].estimate < 6_000
+
+
+def test_many_prompts_leave_what_planned_tasks_cost(app: Holdfast) -> None:
+    planned_one, prompts = costs.planned_name("r", "a"), {f"s@{at}": (10, 10) for at in range(1_500)}
+    costs.note(app, {planned_one: (20_000, 5_000)})
+    assert costs.note(app, prompts) == 1_000
+    kept = costs.read(app.home).tasks
+    assert kept[planned_one] == (20_000, 5_000)
+    assert "s@1499" in kept
+    assert "s@0" not in kept
+
+
+def test_a_plan_is_not_written_over_its_tasks(app: Holdfast) -> None:
+    Path("t.json").write_text('[{"description": "fix"}]')
+    Path("link.json").symlink_to("t.json")
+    for out in ("t.json", "link.json"):
+        with pytest.raises(BadInput, match="is the list of tasks itself"):
+            plan(app, "t.json", out=out)
+    assert Path("t.json").read_text() == '[{"description": "fix"}]'
 
 
 def test_damaged_costs_are_no_missing_ones(app: Holdfast) -> None:

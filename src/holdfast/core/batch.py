@@ -34,16 +34,22 @@ def effort(description: str) -> float:
 
 def thumb(task: dict) -> int:
     """Tokens by the rule of thumb: four letters to a token of description, 2,000 for a file."""
-    files = task.get("estimated_files", _FILES) * PER_FILE
+    files = _counted(task, _FILES) * PER_FILE
     return int((len(task["description"]) // _LETTERS + files) * effort(task["description"]))
 
 
 def sized(task: dict, sizes: dict[str, int]) -> int:
     """The same with what is known of its files: `sizes` are their tokens, as they are read."""
     named = [*task.get("files", ()), *task.get("creates", ())]
-    count = task.get("estimated_files", _FILES if not named else len(named))
+    count = _counted(task, len(named) or _FILES)
     files = sum(sizes.get(file, PER_FILE) for file in named) + max(0, count - len(named)) * PER_FILE
     return int((len(task["description"]) // _LETTERS + files) * effort(task["description"]))
+
+
+def _counted(task: dict, known: int) -> int:
+    """How many files it says it will touch; `known` where it says nothing."""
+    said = task.get("estimated_files")
+    return known if said is None else said
 
 
 def warned(task: dict, what: str = WARNING) -> dict:
@@ -55,7 +61,7 @@ def split(task: dict, available: int, cost: "Cost", near: "Near" = together.kins
     if cost(task) <= available:
         return [task]
     if task.get("keep_together") is not True:
-        if "subtasks" in task:
+        if task.get("subtasks"):
             return list(task["subtasks"])
         if task.get("files"):
             return by_files(task, task["files"], available, cost, near)
@@ -65,10 +71,12 @@ def split(task: dict, available: int, cost: "Cost", near: "Near" = together.kins
 def by_files(
     task: dict, files: list[str], available: int, cost: "Cost", near: "Near" = together.kinship
 ) -> list[dict]:
-    """Parts with some of its files each: those that belong together in one, as far as they fit."""
+    """Parts with some of its files each: those that belong together in one, as far as they fit. Where more
+    were estimated than are named, each part has its share of the rest. What is new is made by the first."""
+    count = max(_counted(task, 0), len(files))
 
     def part(group: list[str], numbered: str) -> dict:
-        made = {**task, "files": group, "estimated_files": len(group)}
+        made = {**task, "files": group, "estimated_files": -(-count * len(group) // len(files))}
         made["description"] = task["description"] + numbered
         return made
 
@@ -81,6 +89,8 @@ def by_files(
         made = part(group, f" (part {number} of {len(groups)})" if len(groups) > 1 else "")
         if "id" in task and len(groups) > 1:
             made["id"] = f"{task['id']}.{number}"
+        if number > 1:
+            made.pop("creates", None)
         parts.append(made if cost(made) <= available else warned(made))
     return parts
 

@@ -1,13 +1,16 @@
 """Which files belong together: because they changed together, or because of what they are called."""
 
+from heapq import nsmallest
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: A commit that changes more says nothing about any two of them.
 _MOST_AT_ONCE = 50
-#: The closest pairs are looked at; of more, the rest is put where there is room.
-_MOST_PAIRS = 20_000
+#: The closest pairs are looked at; of more, the rest is put where there is room. Of very many files each
+#: is compared with so many before it.
+_MOST_PAIRS, _MOST_BEFORE = 20_000, 500
 _LANGUAGES = (
     ("py", "pyi"),
     ("js", "jsx", "mjs", "cjs", "ts", "tsx", "vue", "svelte"),
@@ -84,13 +87,15 @@ def grouped(
     place = {name: at for at, name in enumerate(names)}
     groups = {at: [name] for at, name in enumerate(names)}
     belongs = dict(enumerate(range(len(names))))
-    pairs = [
-        (near(one, other), place[one], place[other]) for at, one in enumerate(names) for other in names[:at]
-    ]
-    pairs.sort(key=lambda pair: (-pair[0], pair[2], pair[1]))
-    for closeness, later, earlier in pairs[:_MOST_PAIRS]:
+    pairs = (
+        (-closeness, earlier, at)
+        for at, name in enumerate(names)
+        for earlier in range(max(0, at - _MOST_BEFORE), at)
+        if (closeness := near(name, names[earlier])) > 0
+    )
+    for _, earlier, later in nsmallest(_MOST_PAIRS, pairs):
         one, other = belongs[earlier], belongs[later]
-        if closeness > 0 and one != other:
+        if one != other:
             _join(groups, belongs, one, other, place, fits)
     packed: list[list[str]] = []
     for group in groups.values():

@@ -11,7 +11,7 @@ import msgspec
 from holdfast.app import Holdfast
 from holdfast.core import batch, together
 from holdfast.core.costs import apart, median_error
-from holdfast.disk import client
+from holdfast.disk import client, files
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops import cochange, costs, tasklist
 from holdfast.ops.context import measured
@@ -91,6 +91,8 @@ def plan(
     folder = os.getcwd()
     room, room_from = _budget(app, session, budget)
     listed = tasklist.read(path, folder)
+    if out and os.path.exists(out) and os.path.samefile(out, path):
+        raise BadInput(f"{out} is the list of tasks itself: name another file for the workflow")
     scales = costs.scales(app)
     cost = _cost(listed, folder, scales)
     names = [name for task in tasklist.everything(listed) for name in task.get("files", ())]
@@ -169,8 +171,8 @@ def _workflow(
 
 
 def _write(path: str, made: dict[str, object]) -> None:
-    with open(path, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
+    data = msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
+    files.replace(os.path.abspath(path), data, durable=False)
 
 
 def calibrate(app: Holdfast, folder: str = "") -> Calibrated:

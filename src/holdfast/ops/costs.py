@@ -35,7 +35,7 @@ _PLANNED = ":"
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True):
-    """`tasks`: name -> (estimated, cost), the newest last."""
+    """`tasks`: name -> (estimated, cost), the newest last: prompts, then what was planned."""
 
     v: int
     tasks: dict[str, tuple[int, int]]
@@ -93,6 +93,8 @@ def note(app: Holdfast, rows: dict[str, tuple[int, int]]) -> int:
     with files.Lock(_path(app.home) + ".lock"):
         known = read(app.home).tasks
         known = {name: row for name, row in known.items() if name not in rows} | rows
+        # Prompts are many, and say less: they go before what was planned.
+        known = dict(sorted(known.items(), key=lambda one: _PLANNED in one[0]))
         kept = dict([*known.items()][-_MOST:])
         files.replace(_path(app.home), msgspec.json.encode(Costs(VERSION, kept)), durable=False)
     return len(kept)

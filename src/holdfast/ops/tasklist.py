@@ -13,6 +13,7 @@ from holdfast.errors import BadInput, NotFound
 
 _LARGEST = 8 << 20
 _MOST = 2000
+_DEEPEST = 20
 
 
 class Task(msgspec.Struct):
@@ -56,7 +57,7 @@ def checked(listed: list, folder: str, where: str, files: bool = True) -> list[d
     """Types, names, descriptions, numbers and, if wanted, whether `files` exist; dependencies are looked at
     when they are ordered."""
     for number, one in enumerate(listed, 1):
-        _has_description(one, f"task {number}", where)
+        _has_description(one, f"task {number}", where, 0)
     try:
         msgspec.convert(listed, list[Task])
     except msgspec.ValidationError as problem:
@@ -72,16 +73,18 @@ def checked(listed: list, folder: str, where: str, files: bool = True) -> list[d
     return found
 
 
-def _has_description(task: object, name: str, where: str) -> None:
+def _has_description(task: object, name: str, where: str, depth: int) -> None:
     if not isinstance(task, dict):
         raise BadInput(f"{where}: {name} is no object")
+    if depth > _DEEPEST:
+        raise BadInput(f"{where}: there are subtasks of subtasks, more than {_DEEPEST} deep")
     name = f"task {task['id']}" if isinstance(task.get("id"), str) and task["id"] else name
     words = task.get("description")
     if words is None or (isinstance(words, str) and not words.strip()):
         raise BadInput(f"{where}: {name} has no description; say what is to be done")
     subtasks = task.get("subtasks")
     for number, one in enumerate(subtasks if isinstance(subtasks, list) else [], 1):
-        _has_description(one, f"{name}, subtask {number}", where)
+        _has_description(one, f"{name}, subtask {number}", where, depth + 1)
 
 
 def everything(tasks: list[dict]) -> list[dict]:
@@ -90,15 +93,15 @@ def everything(tasks: list[dict]) -> list[dict]:
 
 
 def _check(task: dict, names: set[str], where: str) -> None:
-    name = task.get("id", "")
+    name = task.get("id")
     said = f"{where}: task {name or excerpt(task['description'], 40)}"
-    if name and not is_safe_name(name):
+    if name is not None and not is_safe_name(name):
         raise BadInput(
             f"{said}: an id is at most 128 letters, digits, - _ . and begins with a letter or digit"
         )
     if name in names:
         raise BadInput(f"{said}: there are two of this id")
-    if name:
+    if name is not None:
         names.add(name)
     for key in ("estimated_files", "timeout_s", "retries"):
         value = task.get(key)
