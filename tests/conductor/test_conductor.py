@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from conductor.carried import Project
-from holdfast.agents import children
+from holdfast.agents import children, kept
 from holdfast.agents.workflow import read
+from holdfast.app import Holdfast
 from holdfast.core.checkpoint import parse
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.material import redactor_of
 
 SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
@@ -138,6 +140,96 @@ def test_a_conductor_killed_in_the_middle_leaves_nothing_undone_and_nothing_doub
     assert set(project.statuses().values()) == {"done"}
     assert [project.journal.count(f"end {name}") for name in "abc"] == [1, 1, 1]
     assert not any(line.startswith("beside") for line in project.journal)
+
+
+def test_beginning_anew_ends_what_was_left_running_before(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a": "60"})
+    process = project.start()
+    until(lambda: project.journal)
+    process.kill()
+    process.communicate()
+    project.write({**json.loads(project.path.read_text()), "nodes": one(description="0")["nodes"]})
+    assert project.run(restart=True).status == "done"
+    assert project.journal == ["begin a", "begin a", "end a"]  # and no "beside"
+
+
+def test_it_is_gone_on_with_where_it_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, {"a": "0"}, {"b": "0 fail"})
+    project.write({**json.loads(project.path.read_text()), "folder": ""})
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    project.run(retries=0)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=r"was begun in .*/here; run it there"):
+        project.run(retries=0)
+    assert project.journal.count("begin b") == 1
+
+
+def test_a_folder_is_seen_from_the_workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path, {"a": "0"})
+    (tmp_path / "below").mkdir()
+    project.write({**json.loads(project.path.read_text()), "folder": "below"})
+    monkeypatch.chdir("/")
+    assert read(str(project.path)).folder == str(tmp_path / "below")
+
+
+def test_who_looks_may_go_and_the_work_goes_on(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a": "0"}, {"b": "0"})
+    process = project.start()
+    assert process.stderr
+    process.stderr.close()
+    assert process.wait(60) == 0
+    assert process.stdout
+    process.stdout.close()
+    assert set(project.statuses().values()) == {"done"}
+
+
+def test_words_that_cannot_be_an_argument_fail_one_task_and_no_more(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"a": "0\0", "b": "0"})
+    project.command = "echo {prompt}"
+    done = project.run(retries=0)
+    assert project.statuses() == {"a": "failed", "b": "done"}
+    assert "could not be started" in done.tasks[0].why
+
+
+def test_a_log_that_cannot_be_written_costs_no_work(tmp_path: Path) -> None:
+    """Whoever prints more than a pipe holds would wait for ever if nobody read it."""
+    project = Project(tmp_path, {"a": "0"})
+    project.command = "head -c 300000 /dev/zero"
+    place = kept.Place(Holdfast.open(project.environ).home, os.path.realpath(project.path))
+    Path(place.log("a", 1)).mkdir()
+    done = project.run()
+    assert done.status == "done"
+    assert "what a printed is not kept" in done.warnings[0]
+
+
+def test_a_task_whose_start_cannot_be_written_down_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full: no task goes on behind the back of a state that knows nothing of it."""
+    project = Project(tmp_path, {"a": "0"})
+    project.command = "sleep 30"
+    real, pids = kept.save, []
+
+    def save(place: kept.Place, state: kept.State) -> None:
+        if state.tasks["a"].pid:
+            pids.append(state.tasks["a"].pid)
+            raise OSError(28, "No space left on device")
+        real(place, state)
+
+    monkeypatch.setattr(kept, "save", save)
+    with pytest.raises(OSError, match="No space left"):
+        project.run(retries=0)
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_of_a_long_log_only_whole_lines_are_kept(tmp_path: Path) -> None:
+    """Half a secret is not known as one."""
+    log = children.Log(str(tmp_path / "log"), redactor_of(Holdfast.open({"HOME": str(tmp_path)}), "/"))
+    tail = "\n".join("line" for _ in range(children._KEPT // 5 - 10)) + "\n"
+    log.add(b"x" * (2 * children._KEPT) + SECRET.encode() + b"\n" + tail.encode())
+    log.write()
+    assert SECRET[12:] not in (tmp_path / "log").read_text()
 
 
 def test_a_workflow_has_one_conductor(tmp_path: Path) -> None:

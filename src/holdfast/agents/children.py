@@ -39,6 +39,7 @@ class Log:
     """The end of what a task printed, redacted as a whole: half a secret is not known as one."""
 
     def __init__(self, path: str, redactor: Redactor) -> None:
+        self.trouble = ""
         self._path = path
         self._redactor = redactor
         self._printed = b""
@@ -48,7 +49,7 @@ class Log:
     def add(self, piece: bytes) -> None:
         self._printed += piece
         if len(self._printed) > 2 * _KEPT:
-            self._printed, self._cut = self._printed[-_KEPT:], True
+            self._printed, self._cut = self._printed[-_KEPT:].partition(b"\n")[2], True
         if time.monotonic() >= self._due:
             self.write()
 
@@ -56,14 +57,18 @@ class Log:
         words = _COLOURS.sub("", self._printed.decode("utf-8", "replace"))
         words = self._redactor.text(tail(words, _KEPT) if self._cut or len(words) > _KEPT else words)
         lines = [line[: len(line) - len(line.lstrip(" "))] + one_line(line) for line in words.split("\n")]
-        files.replace(self._path, "\n".join(lines).encode("utf-8", "replace"), durable=False)
         self._due = time.monotonic() + _FLUSH_S
+        try:
+            files.replace(self._path, "\n".join(lines).encode("utf-8", "replace"), durable=False)
+            self.trouble = ""
+        except OSError as problem:  # no reason to stop reading: whoever prints would wait for ever
+            self.trouble = str(problem)
 
 
 class Child:
     def __init__(self, process: Process, log: Log, words: bytes) -> None:
         self._process = process
-        self._log = log
+        self.log = log
         self.pid = process.pid
         self._told = asyncio.create_task(self._tell(words))
         self._read = asyncio.create_task(self._take())
@@ -81,19 +86,17 @@ class Child:
     async def _take(self) -> None:
         pipe = self._process.stdout
         while pipe is not None and (piece := await pipe.read(1 << 16)):
-            self._log.add(piece)
+            self.log.add(piece)
 
     async def ended(self, timeout_s: float) -> int | None:
-        """Its exit status; None if it had to be ended because the time was over. Nothing of it is left."""
+        """Its exit status; None if the time is over."""
         try:
             return await asyncio.wait_for(self._process.wait(), timeout_s)
         except TimeoutError:
             return None
-        finally:
-            await self._end()
 
-    async def _end(self) -> None:
-        """Also when the conductor is told to stop, and whatever the task left in the background."""
+    async def end(self) -> None:
+        """All of it, also what the task left in the background."""
         for number, wait in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
             if not _group(self.pid, number):
                 break
@@ -103,7 +106,7 @@ class Child:
         self._told.cancel()
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(self._read, 1)
-        self._log.write()
+        self.log.write()
 
 
 async def start(
@@ -131,8 +134,8 @@ def _group(leader: int, number: int) -> bool:
     return True
 
 
-def end_leftovers(run: str, known: list[int]) -> list[int]:
-    """End what an earlier conductor of this run has started and left behind; who that was. Where nothing
+def end_leftovers(mark: str, known: list[int]) -> list[int]:
+    """End what an earlier conductor with this mark has started and left behind; who that was. Where nothing
     shows which processes those are, a `known` one that is still there is not taken for ours: its number may
     be somebody else's by now."""
     if not os.path.isdir(_PROCESSES):
@@ -144,20 +147,21 @@ def end_leftovers(run: str, known: list[int]) -> list[int]:
     found: dict[int, None] = {}
     for number in (signal.SIGTERM, signal.SIGKILL):
         end = time.monotonic() + GRACE_S
-        while (left := _signalled(run, number)) and time.monotonic() < end:
+        while (left := _signalled(mark, number)) and time.monotonic() < end:
             found |= dict.fromkeys(left)
             time.sleep(0.05)
     return [*found]
 
 
-def _signalled(run: str, number: int) -> list[int]:
+def _signalled(mark: str, number: int) -> list[int]:
     found = []
     for name in os.listdir(_PROCESSES):
-        if name.isdecimal() and _is_of(int(name), run):
+        # We may have been started by one of them ourselves.
+        if name.isdecimal() and int(name) != os.getpid() and _is_of(int(name), mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 victim = os.pidfd_open(int(name))  # not its number: that may be somebody else's by then
                 try:
-                    if _is_of(int(name), run):
+                    if _is_of(int(name), mark):
                         signal.pidfd_send_signal(victim, number)
                         found.append(int(name))
                 finally:
@@ -165,9 +169,9 @@ def _signalled(run: str, number: int) -> list[int]:
     return found
 
 
-def _is_of(pid: int, run: str) -> bool:
+def _is_of(pid: int, mark: str) -> bool:
     try:
         with open(f"{_PROCESSES}/{pid}/environ", "rb") as file:
-            return f"{MARK}={run}".encode() in file.read().split(b"\0")
+            return os.fsencode(f"{MARK}={mark}") in file.read().split(b"\0")
     except OSError:  # gone, or not ours
         return False

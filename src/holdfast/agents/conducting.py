@@ -13,7 +13,18 @@ from typing import NamedTuple
 
 from holdfast.agents import children, kept
 from holdfast.agents.doing import Doer, prompt
-from holdfast.agents.kept import DONE, FAILED, RUNNING, STARTING, STOPPED, WAITING, NodeState, Place, State
+from holdfast.agents.kept import (
+    DONE,
+    FAILED,
+    RUNNING,
+    STARTING,
+    STOPPED,
+    WAITING,
+    NodeState,
+    Place,
+    State,
+    TaskState,
+)
 from holdfast.agents.shown import Shown
 from holdfast.agents.workflow import Node, Workflow
 from holdfast.app import Holdfast
@@ -68,7 +79,7 @@ class Conductor:
 
     def _end_leftovers(self) -> None:
         known = [task.pid for task in self.state.tasks.values() if task.pid]
-        left = children.end_leftovers(self.state.run, known)
+        left = children.end_leftovers(self.place.mark, known)
         if left:
             self._shown.say(f"ended what had been left running: {', '.join(map(str, left))}")
 
@@ -192,22 +203,13 @@ class Conductor:
         self._save()
         self._shown.task(name, f"started, {'session' if is_new else 'goes on in session'} {session}")
         self._busy.add(session)
-        why: str | None = "stopped"
+        why = "stopped"
         try:
-            child = await self._start(task, session, is_new)
-            own.status, own.pid = RUNNING, child.pid
-            self._save()
-            limit = task.get("timeout_s") or self._limits.timeout_s
-            own.exit_code = await child.ended(limit)
-            why = f"took more than {limit} s" if own.exit_code is None else None
-            if own.exit_code:
-                why = f"exit code {own.exit_code}"
-        except OSError as problem:
-            why = f"could not be started: {problem.strerror}"
+            why = await self._child(task, own, session, is_new)
         finally:
             self._busy.discard(session)
-            own.status = DONE if why is None else STOPPED if self._stopping else FAILED
-            own.why, own.ended, own.pid = why or "", rfc3339(now()), 0
+            own.status = DONE if not why else STOPPED if self._stopping else FAILED
+            own.why, own.ended, own.pid = why, rfc3339(now()), 0
             own.cost = self._cost(session)
             if own.status != DONE:
                 self._close(session)
@@ -216,6 +218,25 @@ class Conductor:
         if own.status == DONE and own.cost:
             self._learn(name, raw, own.cost)
         return own.status == DONE
+
+    async def _child(self, task: dict, own: TaskState, session: str, is_new: bool) -> str:
+        """Why it is not done; "" if it is."""
+        try:
+            child = await self._start(task, session, is_new)
+        except (OSError, ValueError) as problem:  # also of words that cannot be an argument
+            return f"could not be started: {problem}"
+        try:
+            own.status, own.pid = RUNNING, child.pid
+            self._save()
+            limit = task.get("timeout_s") or self._limits.timeout_s
+            own.exit_code = await child.ended(limit)
+        finally:
+            await child.end()
+        if child.log.trouble:
+            self._warn(f"what {task['id']} printed is not kept: {child.log.trouble}")
+        if own.exit_code is None:
+            return f"took more than {limit} s"
+        return f"exit code {own.exit_code}" if own.exit_code else ""
 
     def _learn(self, name: str, by_size: int, cost: int) -> None:
         """For later estimates: nothing that fails here is worth the work."""
@@ -231,7 +252,7 @@ class Conductor:
             self._doer.by_stdin,
             self._workflow.folder,
             self._app.environ,
-            self.state.run,
+            self.place.mark,
             children.Log(self.place.log(task["id"], self.state.tasks[task["id"]].tries), self._redactor),
         )
 
@@ -286,7 +307,7 @@ class Conductor:
                 taken = checkpoints.take(
                     self._app, session=name, note=f"workflow {self._workflow.path}: {where}"
                 )
-            except HoldfastError as problem:
+            except (HoldfastError, OSError) as problem:
                 own.status, own.why = FAILED, str(problem)
                 self._warn(f"{where}: {problem}")
                 return

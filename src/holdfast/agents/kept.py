@@ -87,6 +87,9 @@ class Place:
         self.logs = self.folder + "/logs"
         files.make_dir(self.logs)
         self.lock = files.Lock(self.folder + "/lock")
+        # In the environment of all that is started for this workflow. With the lock held, whoever has it
+        # was left behind, also where the state that named it is damaged or set aside.
+        self.mark = os.path.realpath(self.folder)
 
     def log(self, task: str, attempt: int) -> str:
         return f"{self.logs}/{task}.{attempt}.log"
@@ -113,6 +116,10 @@ def load(place: Place, workflow: Workflow, restart: bool) -> State:
     if found.digest != workflow.digest:
         raise BadInput(
             f"{workflow.path} has changed since it was begun; undo that, or begin anew with --restart"
+        )
+    if found.folder != workflow.folder:
+        raise BadInput(
+            f"{workflow.path} was begun in {found.folder}; run it there, or begin anew with --restart"
         )
     return found
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ class Shown:
 
     def __exit__(self, *_: object) -> None:
         if self._bars:
-            self._bars.stop()
+            with suppress(OSError):
+                self._bars.stop()
             self._bars = None
 
     def begin(self, done: int) -> None:
@@ -40,11 +43,16 @@ class Shown:
             self._bars.update(self._whole, completed=done)
 
     def say(self, words: str) -> None:
-        if self._bars:
-            self._bars.console.print(words)
-        else:
-            sys.stderr.write(f"{words}\n")
-            sys.stderr.flush()
+        """Whoever looked may be gone: the work is not ended for that."""
+        try:
+            if self._bars:
+                self._bars.console.print(words)
+            else:
+                sys.stderr.write(f"{words}\n")
+                sys.stderr.flush()
+        except OSError:
+            with open(os.devnull, "wb") as nowhere:  # what is still to be written, now and at the end
+                os.dup2(nowhere.fileno(), sys.stderr.fileno())
 
     def task(self, name: str, words: str, ended: bool | None = None) -> None:
         """One has begun, or has ended, done or not."""

@@ -71,7 +71,8 @@ def read(path: str) -> Workflow:
         raise BadInput(f"{path} has version {found.version}; this holdfast carries out version 1")
     if found.budget < 0:
         raise BadInput(f"{path}: budget is {found.budget}; it takes the tokens of a batch, or 0 for any")
-    folder = found.folder or os.getcwd()
+    beside = os.path.dirname(os.path.abspath(path))
+    folder = os.path.normpath(os.path.join(beside, found.folder)) if found.folder else os.getcwd()
     if not os.path.isdir(folder):
         raise BadInput(f"{path}: its folder {folder} is not there")
     nodes = _in_order(found, path)
