@@ -79,6 +79,24 @@ def test_secrets_and_what_cannot_be_seen_are_not_kept(app: Holdfast) -> None:
     assert planned_one.payload["subtasks"][0]["description"].startswith("use ")
 
 
+def test_nor_are_they_in_what_else_stands_in_a_plan(app: Holdfast) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    Path("two  spaces.py").write_text("")
+    task = {
+        "description": "push",
+        "files": ["two  spaces.py"],
+        "subtasks": [{"description": f"with\u202e {secret}"}],
+        "why": {"said": [secret, 5, None]},
+    }
+    Path("tasks.json").write_text(json.dumps([task]))
+    tasks.add(app, plan=Path("tasks.json"))
+    payload = tasks.show(app, 1).payload
+    assert secret not in json.dumps(payload)
+    assert "\u202e" not in payload["subtasks"][0]["description"]
+    assert payload["files"] == ["two  spaces.py"]
+    assert payload["why"]["said"][1:] == [5, None]
+
+
 def test_a_session_claims_in_its_own_name_and_its_end_frees_what_it_held(app: Holdfast, home: Path) -> None:
     run_silently(event("SessionStart", "first", source="startup"), home)
     environ = {**app.environ, "CLAUDE_CODE_SESSION_ID": "first"}
@@ -186,3 +204,14 @@ def test_a_repository_is_named_by_where_it_comes_from(tmp_path: Path) -> None:
     address = "git@example.org:team/thing.git"
     subprocess.run(["git", "-C", tmp_path, "remote", "add", "origin", address], check=True)
     assert name_of(str(tmp_path)) == "example.org/team/thing"
+
+
+def test_a_hook_of_another_repository_changes_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "other"):
+        subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
+        address = f"https://example.org/{name}"
+        subprocess.run(["git", "-C", tmp_path / name, "remote", "add", "origin", address], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    assert name_of(str(tmp_path / "one")) == "example.org/one"

@@ -7,6 +7,7 @@ import posix
 import sqlite3
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,15 @@ def test_what_fails_in_the_middle_leaves_nothing(sqlite: Store) -> None:
         fail()
     with sqlite.reading() as connection:
         assert connection.execute(SCHEMA.select()).one().by != "nobody"
+
+
+def test_more_who_ask_than_there_are_connections_are_told_so(sqlite: Store) -> None:
+    sqlite.engine.pool._timeout = 0.1  # type: ignore[attr-defined]
+    with ExitStack() as held:
+        for _ in range(8):
+            held.enter_context(sqlite.reading()).execute(SCHEMA.select())
+        with pytest.raises(database.Unavailable, match="all connections"), sqlite.reading():
+            pass
 
 
 def test_a_reader_waits_for_nobody_who_writes(sqlite: Store) -> None:

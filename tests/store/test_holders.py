@@ -76,6 +76,17 @@ def test_a_session_is_gone_when_it_has_ended_until_it_goes_on(home: Path, monkey
     assert not is_gone(where, holder)
 
 
+def test_a_process_that_was_named_is_waited_for_no_longer_than_it_runs(home: Path, process) -> None:
+    """A script of a session that goes on."""
+    run_silently(event("SessionStart", "first", source="startup"), home)
+    holder = here("first", process.pid, is_named=True)
+    assert not is_gone(Home(str(home)), holder)
+    assert not is_gone(Home(str(home)), replace(holder, machine="another named"))
+    process.kill()
+    process.wait()
+    assert is_gone(Home(str(home)), holder)
+
+
 def test_a_session_taken_up_by_another_client_is_still_there(home: Path, process) -> None:
     """What it claimed names the client before: that one is gone, the session is not."""
     run_silently(event("SessionStart", "first", source="startup"), home)

@@ -137,6 +137,18 @@ def test_work_whose_lease_ended_can_still_be_finished_if_nobody_else_began_it(
     assert tasks.finish(number, "ann", "late").state == "finished"
 
 
+def test_a_lease_that_is_over_keeps_nobody_from_finishing_or_releasing(tasks: Queue, later: Shift) -> None:
+    """Also where nobody has looked since."""
+    one, other = add(tasks), add(tasks)
+    claim(tasks, ANN, one)
+    claim(tasks, ANN, other)
+    later(61_000)
+    assert tasks.finish(one, "ben", "").finished_by == "ben"
+    claim(tasks, ANN, other)
+    later(122_000)
+    assert tasks.release(other, "ben").state == "open"
+
+
 @pytest.mark.parametrize("jump_ms", [-10 * 365 * 86_400_000, 10 * 365 * 86_400_000])
 def test_a_jump_of_the_wall_clock_neither_ends_a_lease_nor_keeps_it(
     tasks: Queue, later: Shift, monkeypatch: pytest.MonkeyPatch, jump_ms: int

@@ -27,6 +27,7 @@ with turn(sys.argv[1], 60):
 _COUNTS = """
 import os, sys, time
 from holdfast.store.turns import turn
+print("ready", flush=True)
 while not os.path.exists(sys.argv[2]):
     time.sleep(0.001)
 for _ in range(int(sys.argv[3])):
@@ -38,9 +39,31 @@ for _ in range(int(sys.argv[3])):
 """
 
 
+#: Ctrl-C while it waits.
+_INTERRUPTED = """
+import os, signal, sys, threading, time
+from holdfast.store.turns import turn
+if sys.argv[2] == "thread":
+    signal.signal(signal.SIGALRM, lambda *_: None)  # somebody else uses it
+try:
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with turn(sys.argv[1], 60):
+        pass
+except KeyboardInterrupt:
+    print(signal.getitimer(signal.ITIMER_REAL), flush=True)
+    time.sleep(60)
+"""
+
+
 def started(code: str, *words: object) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def ready(*processes: subprocess.Popen[str]) -> None:
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
 
 
 def held(path: Path) -> subprocess.Popen[str]:
@@ -62,7 +85,7 @@ def test_without_it_counts_are_lost(tmp_path: Path) -> None:
     """The control: each has a lock of its own."""
     count = tmp_path / "count"
     processes = [started(_COUNTS, tmp_path / f"lock{i}", count, 5000) for i in range(4)]
-    time.sleep(0.5)
+    ready(*processes)
     count.write_text("")
     for process in processes:
         process.wait(60)
@@ -97,12 +120,27 @@ def test_killed_at_any_moment_they_leave_it_free(tmp_path: Path) -> None:
     count.write_text("")
     for _ in range(6):
         processes = [started(_COUNTS, tmp_path / "lock", count, 10**6) for _ in range(3)]
-        time.sleep(0.2 + dice.random() * 0.1)
+        ready(*processes)
+        time.sleep(dice.random() * 0.1)
         for process in processes:
             process.kill()
             process.wait()
     with turn(str(tmp_path / "lock"), 10):
         pass
+
+
+@pytest.mark.parametrize("how", ["alarm", "thread"])
+def test_one_that_is_interrupted_while_it_waits_leaves_nothing(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "lock"
+    holder, waiter = held(path), started(_INTERRUPTED, path, how)
+    assert waiter.stdout
+    assert waiter.stdout.readline() == "(0.0, 0.0)\n"
+    holder.kill()
+    holder.wait()
+    with turn(str(path), 10):  # while the other still runs
+        pass
+    waiter.kill()
+    waiter.wait()
 
 
 def test_who_waits_for_one_that_was_stopped_gives_up_and_says_so(tmp_path: Path) -> None:

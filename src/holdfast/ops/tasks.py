@@ -281,7 +281,7 @@ def _who(app: Holdfast, given: str | None, process: int | None) -> Holder:
     """With the process that it ends with: the one named, or the client of the session that asks."""
     name = _holder(app, given)
     if process is not None:
-        return here(name, process)
+        return here(name, process, is_named=True)
     try:
         state = sessions.peek(app.home, name.partition("/")[0])
     except (BadInput, Damaged):
@@ -307,9 +307,12 @@ def _planned(plan: Path, folder: str) -> list[Draft]:
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """Without secrets, and without what cannot be seen, wherever in it a text stands."""
+    """Without secrets, and without what cannot be seen, wherever in it a text stands; of a path with two
+    spaces no other is made."""
     if isinstance(value, str):
-        return in_lines(clean(value), _LONGEST)
+        words = clean(value)
+        seen = in_lines(words, _LONGEST)
+        return words if words.replace(" ", "") == seen.replace(" ", "") else seen
     if isinstance(value, list):
         return [_cleaned(one, clean) for one in value]
     if isinstance(value, dict):

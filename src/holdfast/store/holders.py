@@ -15,6 +15,9 @@ from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
 from holdfast.store.clocks import boot
 
+#: Behind a machine: its process was named by whoever claimed.
+_NAMED = " named"
+
 
 @dataclass(frozen=True)
 class Holder:
@@ -27,19 +30,23 @@ class Holder:
     started: int = 0
 
 
-def here(name: str, process: int = 0) -> Holder:
-    """Of this machine; with a process that runs, gone as soon as that is."""
+def here(name: str, process: int = 0, is_named: bool = False) -> Holder:
+    """Of this machine; with a process that runs, gone as soon as that is. One that `is_named` is not the
+    client of the session: that may be taken up by another, this one ends for good."""
     started = _started(process) if process else 0
     if process and not started:
         raise BadInput(f"no process {process} runs here; name one that does, or none")
-    return Holder(name, _machine(), process, started)
+    return Holder(name, _machine() + (_NAMED if is_named else ""), process, started)
 
 
 def is_gone(home: Home, holder: Holder) -> bool:
     """Whether it is known to be. Of another machine nothing is known: there its lease counts alone."""
-    if not holder.process or holder.machine != _machine():
+    machine = holder.machine.removesuffix(_NAMED)
+    if not holder.process or machine != _machine():
         return False
     runs = _started(holder.process) == holder.started
+    if not runs and holder.machine != machine:
+        return True
     session = _session(home, holder.name)
     if session is None:
         return not runs

@@ -23,8 +23,12 @@ def name_of(folder: str) -> str:
     if tree is None:
         return folder
     asked = ["git", "-C", tree.root, "config", "--get", "remote.origin.url"]
+    # A hook of git's is told of the repository it runs in, which need not be this one.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)  # noqa: S603
+        said = subprocess.run(  # noqa: S603
+            asked, capture_output=True, text=True, check=False, timeout=_PATIENCE_S, env=environ
+        )
     except (OSError, subprocess.TimeoutExpired):
         return _own(tree)
     return _shared(said.stdout.strip()) or _own(tree)

@@ -204,7 +204,7 @@ class Queue:
         with self.store.writing() as connection:
             found, at = _locked(connection, number), moment(connection)
             again = found.state == FINISHED and found.finished_by == holder
-            if not again and (found.state == FINISHED or found.holder not in ("", holder)):
+            if not again and (found.state == FINISHED or _is_anothers(found, holder, at)):
                 raise BadInput(
                     f"{_is(found)}, so {holder} cannot finish it; see `holdfast task show {number}`"
                 )
@@ -221,7 +221,7 @@ class Queue:
         """The task is open again. Of one that is open already nothing changes."""
         with self.store.writing() as connection:
             found, at = _locked(connection, number), moment(connection)
-            if found.state == FINISHED or (found.holder not in ("", holder) and not by_force):
+            if found.state == FINISHED or (_is_anothers(found, holder, at) and not by_force):
                 raise BadInput(f"{_is(found)}, so {holder} cannot release it")
             row = found._asdict()
             if found.state == CLAIMED:
@@ -377,6 +377,11 @@ def _locked(connection: Connection, number: int) -> Row[Any]:
 
 def _unknown(number: int) -> NotFound:
     return NotFound(f"there is no task {number}; `holdfast task list --all` shows them all")
+
+
+def _is_anothers(row: Row[Any], holder: str, at: Moment) -> bool:
+    """Whether somebody else holds it, and not just because nobody has looked since the lease was over."""
+    return row.holder not in ("", holder) and not (row.clock == at.clock and row.until <= at.at)
 
 
 def _is(row: Row[Any]) -> str:

@@ -30,13 +30,13 @@ _DOOR = 0  # the byte that is held while a number is drawn
 def turn(path: str, patience_s: float) -> Iterator[None]:
     """Between threads as well: each holds the lock through a description of its own."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    number = _drawn(fd) if _WAIT else 0
-    if not _is_free(fd, number) and not _waited(fd, number, patience_s):
-        raise Unavailable(
-            f"{path} has been held for {patience_s:g} seconds, by a process that was stopped? "
-            f"`fuser -v {path}` names who has it open"
-        )
     try:
+        number = _drawn(fd) if _WAIT else 0
+        if not _is_free(fd, number) and not _waited(fd, number, patience_s):
+            raise Unavailable(
+                f"{path} has been held for {patience_s:g} seconds, by a process that was stopped? "
+                f"`fuser -v {path}` names who has it open"
+            )
         yield
     finally:
         os.close(fd)  # also releases all locks
@@ -88,7 +88,7 @@ def _waited(fd: int, number: int, seconds: float) -> bool:
         or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL
         or signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0)
     ):
-        return _Waiter(fd, number).has_it(seconds)
+        return _waited_elsewhere(fd, number, seconds)
 
     def ring(*_: object) -> None:
         raise _Late
@@ -99,32 +99,24 @@ def _waited(fd: int, number: int, seconds: float) -> bool:
         _wait(fd, number)
         signal.setitimer(signal.ITIMER_REAL, 0)
     except _Late:
-        os.close(fd)
         return False
-    finally:
+    finally:  # also after Ctrl-C: an alarm that rings later would end the process
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
     return True
 
 
-class _Waiter:
-    """Waits in a thread of its own. When nobody wants the lock any more, it lets it go."""
+def _waited_elsewhere(fd: int, number: int, seconds: float) -> bool:
+    """In a thread with a descriptor of its own. When nobody wants the lock any more, that is the last one,
+    and the lock is free again as soon as it was got."""
+    own, has_it = os.dup(fd), threading.Event()
 
-    def __init__(self, fd: int, number: int) -> None:
-        self._fd = fd
-        self._settling = threading.Lock()
-        self._has_it = self._given_up = False
-        self._thread = threading.Thread(target=self._waiting, args=(number,), daemon=True)
-        self._thread.start()
+    def waiting() -> None:
+        try:
+            _wait(own, number)
+            has_it.set()
+        finally:
+            os.close(own)
 
-    def _waiting(self, number: int) -> None:
-        _wait(self._fd, number)
-        with self._settling:
-            self._has_it = True
-            if self._given_up:
-                os.close(self._fd)
-
-    def has_it(self, seconds: float) -> bool:
-        self._thread.join(seconds)
-        with self._settling:
-            self._given_up = not self._has_it
-        return self._has_it
+    threading.Thread(target=waiting, daemon=True).start()
+    return has_it.wait(seconds)
