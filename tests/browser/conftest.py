@@ -45,7 +45,7 @@ class Stage(NamedTuple):
         return self.folder / "home"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Two sessions of the invented project, one of which goes on, and one whose words are hostile."""
     folder = tmp_path_factory.mktemp("stage")
@@ -83,13 +83,14 @@ def _hostile(script: list) -> list:
     return [step._replace(lines=spoiled(step.lines), given=spoiled(step.given)) for step in script]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """Gone when these tests are: as long as it is there, its event loop runs in the thread of all tests."""
     with browsing(BROWSER) as opened:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def known(browser: Browser, stage: Stage) -> Iterator[tuple[BrowserContext, str]]:
     """Logged in; what the address of every page begins with."""
     width, height = WIDTHS["wide"]

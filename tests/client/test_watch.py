@@ -17,7 +17,7 @@ from client.scenario import commit, git
 from holdfast.install.settings import Launcher, wired
 from hooks import PACKAGE, lines
 
-INSTALLED = wired({}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False)
+INSTALLED = wired({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False)
 #: Of the 67,000 before the client compacts: 54 to 57 %, and 67 %.
 _CALM, _FULL = (36_000, 36_600, 37_200, 38_000), 45_000
 #: Runs until somebody has asked for a checkpoint: no hook of the session comes meanwhile.

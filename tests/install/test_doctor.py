@@ -222,12 +222,12 @@ def test_a_service_is_asked_whether_it_is_there(machine: Path) -> None:
 
 def test_the_clients_memory_is_looked_at(machine: Path) -> None:
     install(opened(machine))
-    assert line_of(machine, "memory").what.startswith("0 topics in ")
-    folder = Path(line_of(machine, "memory").what.partition(" in ")[2])
+    assert line_of(machine, "topics").what.startswith("0 topics in ")
+    folder = Path(line_of(machine, "topics").what.partition(" in ")[2])
     folder.mkdir(parents=True)
     (folder / "MEMORY.md").write_text("- [Gone](gone.md) - a topic that is not there\n")
-    assert "`holdfast memory lint` has 1 remark" in line_of(machine, "memory").what
+    assert "`holdfast memory lint` has 1 remark" in line_of(machine, "topics").what
     (folder / "MEMORY.md").unlink()
     (folder / "MEMORY.md").mkdir()
-    found = line_of(machine, "memory")
+    found = line_of(machine, "topics")
     assert (found.ok, "is not a plain file" in found.what, bool(found.fix)) == (False, True, True)

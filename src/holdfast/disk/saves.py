@@ -117,16 +117,16 @@ def _tail(home: Home, environment: str, most: int) -> tuple[bool, list[bytes]]:
 def environments(home: Home) -> list[str]:
     """Under which names something was saved. Of one that a full disk did not take, an empty file stays."""
     try:
-        with posix.scandir(_folder(home)) as entries:
-            found = [entry.name for entry in entries if entry.name.endswith(_SUFFIX) and _is_used(entry)]
+        found = posix.listdir(_folder(home))
     except FileNotFoundError:
         return []
-    return sorted(filter(is_safe_name, (name.removesuffix(_SUFFIX) for name in found)))
+    names = (name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+    return sorted(name for name in names if is_safe_name(name) and _is_used(_path(home, name)))
 
 
-def _is_used(entry: "posix.DirEntry[str]") -> bool:
+def _is_used(path: str) -> bool:
     try:
-        return bool(entry.stat().st_size)
+        return bool(posix.stat(path).st_size)
     except OSError:
         return False
 

@@ -101,12 +101,12 @@ def client_memory(app: Holdfast) -> Iterator[Check]:
         found = findings(memory, project)
     except (OSError, HoldfastError) as problem:
         yield Check(
-            "memory", False, str(problem), "mend that, or move it away; holdfast memory lint looks again"
+            "topics", False, str(problem), "mend that, or move it away; holdfast memory lint looks again"
         )
         return
     what = f"{many(len(memory.topics), 'topic')} in {memory.folder}"
     more = f"; `holdfast memory lint` has {many(len(found), 'remark')}" if found else ""
-    yield Check("memory", True, what + more)
+    yield Check("topics", True, what + more)
 
 
 #: In the order in which they are told.

@@ -41,7 +41,6 @@ from holdfast.memory.items import Ground, time_or
 from holdfast.memory.own import Forgotten, learned, learned_path
 from holdfast.memory.place import memory_of, repository_of
 from holdfast.memory.shelf import Item, Row
-from holdfast.memory.topics import Memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,6 +110,8 @@ class Feed:
         marks = dict(_marked(folder))
         if all(self.shelf.mark(path) == mark for path, mark in marks.items()) and known <= marks.keys():
             return
+        from holdfast.memory.topics import Memory  # with a package that a bare interpreter has not
+
         redact = redactor_of(self.app, project).text
         for topic in Memory(folder).topics:
             path = f"{folder}/{topic.file}"

@@ -243,7 +243,9 @@ def _memory(app: Holdfast) -> list[Check]:
     if found.aside:
         what = f"a damaged index was set aside: {found.aside[-1]}"
         return [Check("memory", False, what, "holdfast memory rebuild, then remove that file")]
-    kept = f"{found.counts.items:,} items, {found.bytes >> 20:,} MB" if found.bytes else "nothing kept yet"
+    if not found.bytes:  # nobody has asked it anything, so it lacks nothing
+        return [Check("memory", True, f"nothing kept yet; {found.mode}")]
+    kept = f"{found.counts.items:,} items, {found.bytes >> 20:,} MB"
     waits = f"; {found.waiting:,} bytes of notes wait" if found.waiting else ""
     is_whole = not found.mode.startswith(deep.KEYWORD_ONLY) or app.config["memory.embedder"] == "none"
     fix = "" if is_whole else "pip install 'holdfast[all]', or: holdfast config set memory.embedder none"
