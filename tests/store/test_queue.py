@@ -308,15 +308,23 @@ def test_who_waits_is_told_when_it_is_finished_and_when_the_time_is_over(tasks: 
     assert not thread.is_alive()
 
 
-def test_a_task_that_is_not_there_is_not_found(tasks: Queue) -> None:
+@pytest.mark.parametrize("number", [1, 0, -1, 2**31, 10**21])
+def test_a_task_that_is_not_there_is_not_found(tasks: Queue, number: int) -> None:
     for asked in (
-        lambda: tasks.task(1),
-        lambda: claim(tasks, ANN, 1),
-        lambda: tasks.finish(1, "ann", ""),
-        lambda: tasks.wait(1, "ann", 0),
+        lambda: tasks.task(number),
+        lambda: claim(tasks, ANN, number),
+        lambda: tasks.finish(number, "ann", ""),
+        lambda: tasks.wait(number, "ann", 0),
     ):
-        with pytest.raises(NotFound, match="no task 1"):
+        with pytest.raises(NotFound, match=f"no task {number};"):
             asked()
+    with pytest.raises(BadInput, match=f"no task {number} that could be needed"):
+        add(tasks, needs=(number,))
+
+
+def test_of_a_number_that_no_task_has_nothing_depends(tasks: Queue) -> None:
+    with pytest.raises(NotFound, match="no task"):
+        tasks.chain(10**21)
 
 
 def test_lists_have_what_is_to_be_done_first_in_front(tasks: Queue) -> None:

@@ -37,6 +37,8 @@ from holdfast.store.database import Store
 from holdfast.store.holders import Holder
 from holdfast.store.tables import NEEDS, TASKS
 
+#: Numbers of tasks are integers of SQL.
+_LARGEST = 2**31 - 1
 OPEN, BLOCKED, CLAIMED, FINISHED = "open", "blocked", "claimed", "finished"
 #: Seconds between two looks for holders that died; each look reads files.
 _LOOKS_S = 1.0
@@ -233,7 +235,7 @@ class Queue:
     def task(self, number: int) -> Task:
         self.settle()
         with self.store.reading() as connection:
-            return _tasks(connection, [number])[0]
+            return _tasks(connection, [_possible(number)])[0]
 
     def tasks(self, project: str | None, state: str | None, most: int) -> list[Task]:
         """Those to be done first in front, then what is finished, newest first; 0: all."""
@@ -294,7 +296,9 @@ class Queue:
     def chain(self, number: int | None) -> list[chains.Link]:
         self.settle()
         with self.store.reading() as connection:
-            return chains.links(connection, moment(connection), number)
+            return chains.links(
+                connection, moment(connection), None if number is None else _possible(number)
+            )
 
     def _gone(self) -> list[tuple[int, int]]:
         """(number, count) of claims whose holders are known to be dead, found while nothing is locked."""
@@ -339,8 +343,9 @@ def _added(connection: Connection, draft: Draft, by: str, numbers: dict[int | st
 
 
 def _check_needs(connection: Connection, needs: Collection[int]) -> None:
+    asked = [need for need in needs if 0 < need <= _LARGEST]
     known = (
-        set(connection.scalars(select(TASKS.c.number).where(TASKS.c.number.in_(needs)))) if needs else set()
+        set(connection.scalars(select(TASKS.c.number).where(TASKS.c.number.in_(asked)))) if asked else set()
     )
     if missing := sorted(set(needs) - known):
         raise BadInput(
@@ -369,10 +374,17 @@ def _this(connection: Connection, number: int, holder: Holder, shut: Collection[
 
 
 def _locked(connection: Connection, number: int) -> Row[Any]:
-    row = connection.execute(_THIS, {"number": number}).first()
+    row = connection.execute(_THIS, {"number": _possible(number)}).first()
     if row is None:
         raise _unknown(number)
     return row
+
+
+def _possible(number: int) -> int:
+    """What no task is called, a database may not even take as a question."""
+    if not 0 < number <= _LARGEST:
+        raise _unknown(number)
+    return number
 
 
 def _unknown(number: int) -> NotFound:
