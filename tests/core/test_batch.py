@@ -110,6 +110,9 @@ def test_parts_have_their_share_of_the_files_that_are_not_named() -> None:
 def test_what_a_task_makes_is_made_by_its_first_part_alone() -> None:
     parts = split(task("all", 2, files=["a.py", "b.py"], creates=["new.py"]), 5_000, lambda _: 5_001)
     assert [part.get("creates") for part in parts] == [["new.py"], None]
+    whole = task("all", 3, files=["a.py", "b.py", "c.py"], creates=["new.py"])
+    parts = split(whole, 4_100, lambda one: sized(one, {}))
+    assert [part["files"] for part in parts] == [["a.py"], ["b.py", "c.py"]]
 
 
 def test_very_many_files_are_no_matter_of_memory() -> None:

@@ -78,6 +78,8 @@ def by_files(
     def part(group: list[str], numbered: str) -> dict:
         made = {**task, "files": group, "estimated_files": -(-count * len(group) // len(files))}
         made["description"] = task["description"] + numbered
+        if files[0] not in group:
+            made.pop("creates", None)
         return made
 
     def fits(group: list[str]) -> bool:
@@ -89,8 +91,6 @@ def by_files(
         made = part(group, f" (part {number} of {len(groups)})" if len(groups) > 1 else "")
         if "id" in task and len(groups) > 1:
             made["id"] = f"{task['id']}.{number}"
-        if number > 1:
-            made.pop("creates", None)
         parts.append(made if cost(made) <= available else warned(made))
     return parts
 
