@@ -23,9 +23,9 @@ from holdfast.memory.index import Index
 from holdfast.memory.items import Ground, of_save
 from holdfast.memory.shelf import Filter
 from holdfast.ops import budget, recall, remember
-from holdfast.ops.calling import plain
 from holdfast.ops.upkeep import status
 from payloads import CANARY, PAYLOADS
+from recalled import answers, shown, wrong
 from told import DEAD_END, DECIDED, RULE, Work, repository
 
 ALL_AT_ONCE = "\n\n".join(words for words in PAYLOADS.values() if len(words) < 700)
@@ -87,6 +87,26 @@ def test_without_vectors_it_still_answers_and_says_so(app, worked, monkeypatch) 
     assert not check.ok
     assert "keyword only" in check.what
     assert check.fix
+
+
+_BARE = """
+from holdfast.app import Holdfast
+from holdfast.ops.upkeep import status
+(check,) = [one for one in status(Holdfast.open()).checks if one.name == "memory"]
+print(check.ok, check.what)
+"""
+
+
+def test_status_tells_of_it_where_no_package_is_installed(app, home, worked) -> None:
+    def told() -> str:
+        ours = str(Path(recall.__file__).parents[2])
+        environ = {**os.environ, "HOLDFAST_HOME": str(home), "PYTHONPATH": ours}
+        command = [sys.executable, "-S", "-c", _BARE]  # without site-packages
+        return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout
+
+    assert told().startswith("True nothing kept yet; keyword only")
+    recall.recall(app, "sqlite")
+    assert told().startswith("False ")
 
 
 def test_vectors_that_are_gone_or_of_another_size_are_made_again(app, home, worked) -> None:
@@ -532,55 +552,22 @@ def test_while_another_takes_in_one_answers_with_what_there_is(app, home, worked
 # What it must never be
 
 
-def shown(found: recall.Recalled) -> str:
-    """As a model is given it."""
-    return json.dumps(plain(found), ensure_ascii=False)
-
-
 @pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.__name__)
-def test_whatever_way_it_comes_in_recall_gives_it_back_as_data(carrier, tmp_path, monkeypatch) -> None:
+def test_whatever_way_it_comes_in_recall_gives_it_back_as_data(carrier, tmp_path) -> None:
     case = play(tmp_path, carrier, ALL_AT_ONCE)
-    monkeypatch.chdir(tmp_path)
-    environ = {"HOLDFAST_HOME": str(tmp_path / "home"), "CLAUDE_CONFIG_DIR": str(tmp_path / "client")}
-    app = Holdfast.open({"HOME": str(tmp_path), **environ})
-    remember.rebuild(app)
-    asked = recall.recall(app, CANARY, limit=50, everywhere=True)
-    for found in (asked, recall.timeline(app, limit=200, tokens=2500, everywhere=True)):
-        assert found.found
-        assert list(wrong(found, case.typed)) == []
-
-
-def wrong(found: recall.Recalled, typed: list[str]):
-    words = shown(found)
-    mark = found.opens[1:-1]
-    if words.count(found.opens) != 1 or words.count(found.closes) != 1:
-        yield "the fence is opened or closed more than once"
-    if words.index(found.opens) > words.index('"found"') or words.index(found.closes) < words.rindex(
-        '"count"'
-    ):
-        yield "something stands outside the fence"
-    inner = words.replace(found.opens, "").replace(found.closes, "").lower()
-    for opener in ("</", "<system", "<holdfast", "<user", "<command"):
-        if opener in inner:
-            yield f"{opener} in {mark}"
-    if any(carriers._is_invisible(letter) for letter in words):
-        yield "something that cannot be seen"
-    yield from carriers._wrong_inside([one.text for one in found.found], mark, typed)
+    found = list(answers(tmp_path))
+    assert all(one.found for one in found)
+    assert [what for one in found for what in wrong(one, case.typed)] == []
 
 
 def test_without_its_safeguards_it_would_be_noticed(tmp_path, monkeypatch) -> None:
     """The control: one who leaves `inert` out, and one who takes all for the user's."""
     case = play(tmp_path, carriers.said_by_the_model, PAYLOADS["closes a reminder"])
-    monkeypatch.chdir(tmp_path / "tidegate")
-    environ = {"HOLDFAST_HOME": str(tmp_path / "home"), "CLAUDE_CONFIG_DIR": str(tmp_path / "client")}
-    app = Holdfast.open({"HOME": str(tmp_path), **environ})
-    assert CANARY in shown(recall.recall(app, CANARY))
-    with monkeypatch.context() as broken:
-        broken.setattr(recall, "not_typed", str)
-        assert list(wrong(recall.recall(app, CANARY), case.typed))
-    with monkeypatch.context() as broken:
-        broken.setattr(recall, "not_typed", lambda line: f"> {line}")
-        assert list(wrong(recall.recall(app, CANARY), case.typed))
+    assert CANARY in "".join(map(shown, answers(tmp_path)))
+    for instead in (str, lambda line: f"> {line}"):
+        with monkeypatch.context() as broken:
+            broken.setattr(recall, "not_typed", instead)
+            assert [what for found in answers(tmp_path) for what in wrong(found, case.typed)]
 
 
 def test_what_holdfast_said_is_never_taken_in_again(app, home, worked) -> None:

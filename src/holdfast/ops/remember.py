@@ -16,6 +16,7 @@ from holdfast.memory.feed import Feed, embedded
 from holdfast.memory.index import Index
 from holdfast.memory.place import project_of, repository_of
 from holdfast.memory.shelf import COLLECTIONS, LONGEST
+from holdfast.memory.standing import shelved, standing
 from holdfast.memory.terms import key, shape, storable, words
 from holdfast.ops.progress import Bar
 
@@ -92,7 +93,7 @@ class Rebuilt:
 
 def collections(app: Holdfast) -> Collections:
     """How much deep memory holds, by collection, and what it is searched by."""
-    found = deep.standing(app)
+    found = standing(app)
     counts = found.counts
     return Collections(
         app.home.memory,
@@ -181,12 +182,12 @@ def erase(app: Holdfast, uids: list[str]) -> Erased:
 
 def drain(app: Holdfast) -> Drained:
     """Take in what hooks have noted, and make vectors of all that have none."""
-    with Bar("taking in", counts=True) as bar, deep.shelved(app) as shelf:
+    with Bar("taking in", counts=True) as bar, shelved(app) as shelf:
         feed = Feed(app, shelf)
         feed.drain(project_of(app, None))
         embedded(shelf, app.config["memory.embedder"], 1e9, bar.show)
         items = shelf.counts().items
-    return Drained(feed.fed.new, items, deep.standing(app).mode, feed.fed.amiss)
+    return Drained(feed.fed.new, items, standing(app).mode, feed.fed.amiss)
 
 
 def rebuild(app: Holdfast) -> Rebuilt:
@@ -197,4 +198,4 @@ def rebuild(app: Holdfast) -> Rebuilt:
         gone = feed.rebuild(bar.show)
         embedded(shelf, app.config["memory.embedder"], 1e9, bar.show)
         items = shelf.counts().items
-    return Rebuilt(items, gone, deep.standing(app).mode, feed.fed.amiss)
+    return Rebuilt(items, gone, standing(app).mode, feed.fed.amiss)

@@ -235,9 +235,9 @@ def _checkpoints(app: Holdfast) -> list[Check]:
 
 
 def _memory(app: Holdfast) -> list[Check]:
-    from holdfast.memory import deep  # which loads more than all the rest
+    from holdfast.memory.standing import KEYWORD_ONLY, standing  # with sqlite3
 
-    found = deep.standing(app)
+    found = standing(app)
     if found.trouble:
         return [Check("memory", False, found.trouble, "holdfast memory rebuild")]
     if found.aside:
@@ -247,7 +247,7 @@ def _memory(app: Holdfast) -> list[Check]:
         return [Check("memory", True, f"nothing kept yet; {found.mode}")]
     kept = f"{found.counts.items:,} items, {found.bytes >> 20:,} MB"
     waits = f"; {found.waiting:,} bytes of notes wait" if found.waiting else ""
-    is_whole = not found.mode.startswith(deep.KEYWORD_ONLY) or app.config["memory.embedder"] == "none"
+    is_whole = not found.mode.startswith(KEYWORD_ONLY) or app.config["memory.embedder"] == "none"
     fix = "" if is_whole else "pip install 'holdfast[all]', or: holdfast config set memory.embedder none"
     return [Check("memory", is_whole, f"{kept}; {found.mode}{waits}", fix)]
 
