@@ -28,6 +28,13 @@ def opened(page: Page, where: str) -> Page:
     return page
 
 
+def settled(page: Page, where: str) -> Page:
+    """With what is read only when the page is there, and the times in words."""
+    opened(page, where)
+    page.wait_for_function("!document.querySelector('.waiting, time:empty')")
+    return page
+
+
 def test_now_shows_every_session_as_the_command_line_does(stage: Stage, page: Page, root: str) -> None:
     opened(page, f"{root}/")
     told: Any = said(stage.home, "sessions")
@@ -106,6 +113,14 @@ def test_agents_and_the_board_are_shown(stage: Stage, page: Page, root: str) -> 
     page.locator("select").select_option(str(stage.players[0].project))
     expect(page.locator("main")).to_contain_text("The load test is mine. <img src=x")
     expect(page.locator("main")).to_contain_text("Read the log <img src=x")
+    here = ("--project", str(stage.players[0].project))
+    tasks: Any = said(stage.home, "task", "list", *here)
+    assert [one["state"] for one in tasks].count("finished") == 3
+    for one in tasks:
+        row = page.locator("tr", has=page.get_by_text(f"#{one['number']}", exact=True))
+        expect(row).to_contain_text(one["state"])
+    (answered,) = (one for one in said(stage.home, "board", "list", "--every", *here) if one["done"])  # type: ignore[attr-defined]
+    expect(page.locator(".added")).to_contain_text(answered["done"][0].partition(" ")[2])
 
 
 def test_health_shows_every_check_and_what_a_hook_costs(stage: Stage, page: Page, root: str) -> None:
@@ -119,22 +134,27 @@ def test_health_shows_every_check_and_what_a_hook_costs(stage: Stage, page: Page
     expect(page.locator("main")).to_contain_text(f"{len(injected['events'])}")
 
 
+#: Cells that stick out of their card, and a word of the way to the other pages that is cut.
+_OUTSIDE = """() => [...document.querySelectorAll(".card td, .card dd, .top nav a")].filter((one) => {
+  const box = one.getBoundingClientRect(), around = one.closest(".card, nav").getBoundingClientRect();
+  return box.width && box.right > around.right + 1;
+}).map((one) => one.outerHTML.slice(0, 120))"""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_accessible_and_fits_at_both_widths_in_both_themes(
     stage: Stage, page: Page, root: str, axe: str, name: str
 ) -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
+    settled(page, address(root, stage, name))
+    page.evaluate(axe)
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         for width, (across, down) in WIDTHS.items():
             page.set_viewport_size({"width": across, "height": down})
-            opened(page, address(root, stage, name))
-            page.wait_for_load_state("networkidle")
             page.screenshot(path=BUILD / f"{name or 'now'}-{width}-{theme}.png", full_page=True)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
-            if width == "slim":
-                continue
-            page.evaluate(axe)
+            assert page.evaluate(_OUTSIDE) == [], (name, width, "is wider than what it stands in")
             found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
             bad = [
                 (one["id"], [node["html"][:160] for node in one["nodes"][:3]])
@@ -156,8 +176,7 @@ def test_what_a_session_says_stays_text(stage: Stage, page: Page, root: str) -> 
         "agents",
         "memory",
     ):
-        opened(page, f"{root}/{where}")
-        page.wait_for_load_state("networkidle")
+        settled(page, f"{root}/{where}")
         assert "taken" not in page.title()
         assert (
             page.locator("main img, main script, main a[href^=javascript], main [onmouseover]").count() == 0

@@ -15,6 +15,7 @@ from holdfast.clock import now, rfc3339
 from holdfast.core.jsontext import UNREADABLE, load
 from holdfast.demo.script import Step
 from holdfast.demo.story import HOME, SESSION
+from holdfast.demo.together import Together
 from holdfast.disk.client import slug
 
 #: Hooks that are called also where time is made up: enough for a curve.
@@ -43,6 +44,7 @@ class Player(threading.Thread):
         self.transcript = projects / f"{self.session}.jsonl"
         for place in (self.project, projects, projects / self.session / "subagents"):
             place.mkdir(parents=True)
+        self.together = Together(self.environ, self.session, str(self.project))
 
     def run(self) -> None:
         began = now()
@@ -102,6 +104,7 @@ class Player(threading.Thread):
             check=False,
         )
         self._hear(done.stdout, hook)
+        self.together.after(hook, agent)
 
     def _hear(self, answer: bytes, hook: str) -> None:
         """What a hook puts into the session is a line of it, as the client would write it."""

@@ -8,13 +8,12 @@ from holdfast.app import Holdfast
 from holdfast.core.plain import excerpt
 from holdfast.disk import trail
 from holdfast.errors import BadInput
+from holdfast.ops.happened import sentence
 
 _LONGEST = 200
 #: Read of the trail for the newest, and for all of them.
 _NEWEST, _ALL = 1 << 18, 4 << 20
-_NAMED = ("v", "at", "event", "session", "agent")
-#: For programs: a time that was said already, an id that nobody remembers.
-_UNSAID = (*_NAMED, "when", "uid")
+_NAMED = ("at", "event", "session", "agent")
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,5 @@ def events(app: Holdfast, *, kind: str = "", session: str | None = None, limit: 
 
 
 def _noted(note: dict) -> Noted:
-    rest = {name: value for name, value in note.items() if name not in _UNSAID and value not in ("", None)}
-    about = ", ".join(f"{name} {value}" for name, value in rest.items())
-    at, event, session, agent = (excerpt(str(note.get(name, "")), _LONGEST) for name in _NAMED[1:])
-    return Noted(at, event, session, agent, excerpt(about, _LONGEST))
+    at, event, session, agent = (excerpt(str(note.get(name, "")), _LONGEST) for name in _NAMED)
+    return Noted(at, event, session, agent, excerpt(sentence(note), _LONGEST))

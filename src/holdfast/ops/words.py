@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from holdfast.core.plain import one_line
+
+_ID = re.compile(r"\b([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 def many(count: int, what: str) -> str:
@@ -11,6 +15,12 @@ def many(count: int, what: str) -> str:
 
 def short(session: str) -> str:
     return session if len(session) <= 36 else session[:33] + "…"
+
+
+def who(name: str) -> str:
+    """Who holds or says something, with as much of a session's id as people tell apart."""
+    kind, colon, rest = _ID.sub(r"\1", name).partition(":")
+    return f"{kind} {rest}" if colon and kind in ("agent", "session", "role") else kind + colon + rest
 
 
 def model_of(model: str) -> str:

@@ -36,6 +36,11 @@ def prose(text: str) -> Markup:
     return Markup(_INLINE.renderInline(text))  # noqa: S704  html is off: what it does not know it escapes
 
 
+def capital(text: str) -> str:
+    """As a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 def short_path(path: str) -> Markup:
     """A folder's own name, with where it is for whoever points at it."""
     folder, _, name = one_line(path).rstrip("/").rpartition("/")
@@ -52,7 +57,8 @@ def tokens(count: int) -> str:
 
 
 def percent(value: float) -> str:
-    return f"{value:.1f} %"
+    """What is there is never nothing."""
+    return "< 0.1 %" if 0 < value < 0.05 else f"{value:.1f} %"
 
 
 def clock(at: str) -> Markup:

@@ -93,8 +93,8 @@ def course(of: History) -> Markup:
         return Markup('<p class="empty">{}</p>').format(words)
     saved = "checkpoint" if of.known else "checkpoint that would have been taken"
     legend = Markup(
-        '<p class="legend dim"><span class="k line"></span>used <span class="k band"></span>four of five '
-        'forecasts lie here <span class="k saved"></span>{} <span class="k cut"></span>compaction</p>'
+        '<p class="legend dim"><span><i class="k line"></i>used</span> <span><i class="k band"></i>four of five '
+        'forecasts lie here</span> <span><i class="k saved"></i>{}</span> <span><i class="k cut"></i>compaction</span></p>'
     ).format(saved)
     wide, slim = curve(of), curve(of, 360, 240)
     return Markup('<div class="wide">{}</div><div class="slim">{}</div>{}').format(wide, slim, legend)
@@ -114,7 +114,7 @@ def fills(of: Explanation) -> Markup:
     rows = joined(
         Markup(
             '<tr><td><i class="k f{}"></i>{}</td><td class="n">{}</td><td class="n dim">{}</td></tr>'
-        ).format(place % 8, KINDS[kind.kind], tokens(kind.tokens), percent(kind.percent))
+        ).format(place % 8, KINDS[kind.kind], tokens(kind.tokens), percent(kind.percent or 0.01))
         for place, kind in enumerate(kinds)
     )
     tables = joined(
@@ -180,25 +180,29 @@ def _receipt(said: dict[str, Any]) -> Markup:
     words = f"The summary kept {kept} of {kept + lost + wrong} items, lost {lost}"
     words += f", contradicted {wrong}." if wrong else "."
     lists = joined(
-        _items(title, [(str(row[0]), " → ".join(map(str, row[1:]))) for row in said.get(name) or ()])
-        for title, name in (("Lost", "lost_items"), ("Contradicted", "contradicted_items"))
+        _items(title, count, [(str(row[0]), " → ".join(map(str, row[1:]))) for row in said.get(name) or ()])
+        for title, count, name in (
+            ("Lost", lost, "lost_items"),
+            ("Contradicted", wrong, "contradicted_items"),
+        )
     )
     claims = _items(
-        "In the summary, but nobody said it", [("", str(one)) for one in said.get("invented") or ()]
+        "In the summary, but nobody said it", 0, [("", str(one)) for one in said.get("invented") or ()]
     )
     return Markup('<div class="stack small" aria-hidden="true">{}</div><p>{}</p>{}{}').format(
         bar, words, lists, claims
     )
 
 
-def _items(title: str, rows: list[tuple[str, str]]) -> Markup:
+def _items(title: str, count: int, rows: list[tuple[str, str]]) -> Markup:
+    """`count`: how many there are, where a receipt keeps only the first of them."""
     if not rows:
         return Markup("")
     items = joined(
         Markup('<li><span class="tag">{}</span> {}</li>').format(kind, prose(text)) for kind, text in rows
     )
     return Markup("<details><summary>{} ({})</summary><ul>{}</ul></details>").format(
-        title, len(rows), items
+        title, f"{len(rows)} of {count:,}" if count > len(rows) else len(rows), items
     )
 
 

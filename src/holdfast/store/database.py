@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -62,7 +62,8 @@ def _of_team(url: str) -> Store:
 def _close(key: tuple[int, str]) -> None:
     store = _OPEN.pop(key)
     if key[0] == os.getpid():  # never in a child: the connection is its parent's
-        store.close()
+        with suppress(FileNotFoundError):  # with its home: there is nothing left to be in order
+            store.close()
 
 
 class Store:

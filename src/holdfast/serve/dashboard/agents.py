@@ -11,7 +11,7 @@ from nicegui import ui
 
 from holdfast.ops.board import Message
 from holdfast.ops.fills import Session
-from holdfast.ops.words import many
+from holdfast.ops.words import many, who
 from holdfast.report.markup import chip, joined, prose, short_path
 from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
 from holdfast.serve.dashboard.live import Live
@@ -28,8 +28,8 @@ def add(live: Live) -> None:
         await live.ready()
         with page(live, "agents", "Agents"):
             shown = _Agents(live)
+            ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
             await shown.read()
-        ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
 
 
 class _Agents:
@@ -37,7 +37,7 @@ class _Agents:
         self.live = live
         self.client = ui.context.client
         self.projects = projects(live)
-        self.project = next(iter(self.projects), "")
+        self.project = self._first()
         ui.html("Agents", sanitize=False, tag="h1").classes("sr")
         heading("Sessions with agents")
         self.who = Box(self._who(), classes="card")
@@ -51,6 +51,11 @@ class _Agents:
         heading("Who waits for whom")
         self.chains = Box(classes="card")
 
+    def _first(self) -> str:
+        """The newest project that has agents, else the newest."""
+        having = {one.project for one in self.live.rows.values() if one.agents}
+        return next((path for path in self.projects if path in having), next(iter(self.projects), ""))
+
     async def update(self, changed: set[str]) -> None:  # noqa: ARG002
         with self.client:
             self.who.put(self._who())
@@ -61,7 +66,9 @@ class _Agents:
             said = empty("No project yet: start a session, and its agents have a board.")
             tasks = chains = Markup('<p class="dim">{}</p>').format("None.")
         else:
-            said = await self._asked(_board, "board.list", project=self.project, limit=_MESSAGES)
+            said = await self._asked(
+                _board, "board.list", project=self.project, every=True, limit=_MESSAGES
+            )
             tasks = await self._asked(_tasks, "task.list", project=self.project, limit=_MESSAGES)
             chains = await self._asked(_chains, "task.chain")
         with self.client:
@@ -111,8 +118,16 @@ def _board(those: list[Message]) -> Markup:
     rows = joined(
         Markup(
             '<tr><td class="when dim"><time data-ago datetime="{}"></time></td><td class="when"><span class="tag">{}</span></td>'
-            '<td class="broad">{} → {}</td><td>{}</td><td class="n dim">{}</td></tr>'
-        ).format(one.at, one.type, one.sender, one.to, prose(one.text), one.state)
+            '<td class="broad">{} → {}</td><td>{}{}</td><td class="n dim">{}</td></tr>'
+        ).format(
+            one.at,
+            one.type,
+            who(one.sender),
+            who(one.to),
+            prose(one.text),
+            joined(Markup('<div class="added">{}</div>').format(prose(who(said))) for said in one.done),
+            one.state,
+        )
         for one in reversed(those)
     )
     return Markup("<table><tbody>{}</tbody></table>").format(rows)
@@ -129,7 +144,7 @@ def _tasks(those: list[Task]) -> Markup:
             one.number,
             one.state,
             prose(one.description),
-            one.holder or one.finished_by,
+            who(one.holder or one.finished_by),
             f"{one.lease_s:.0f} s left" if one.state == "claimed" else "",
         )
         for one in those
@@ -143,7 +158,7 @@ def _chains(those: list[Link]) -> Markup:
     rows = joined(
         Markup(
             '<tr><td>{}</td><td class="broad"><span class="tag">{}</span></td><td class="dim">{}</td></tr>'
-        ).format(str(one), one.state, one.holder or "nobody is at it")
+        ).format(who(str(one)), one.state, who(one.holder) or "nobody is at it")
         for one in those
     )
     return Markup("<table><tbody>{}</tbody></table>").format(rows)

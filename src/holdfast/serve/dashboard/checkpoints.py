@@ -27,8 +27,8 @@ def add(live: Live) -> None:
     async def show(name: str = "") -> None:
         with page(live, "checkpoints", "Checkpoints"):
             shown = _Checkpoints(live)
+            ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
             await shown.load(name)
-        ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
 
 
 class _Checkpoints:
@@ -175,9 +175,9 @@ def _others(one: Listed, those: list[Listed]) -> Markup:
         for other in those
         if other.uid != one.uid
     )
-    return Markup('<label>Compare with <select><option value="">…</option>{}</select></label>').format(
-        options
-    )
+    return Markup(
+        '<label><span class="when">Compare with</span> <select><option value="">…</option>{}</select></label>'
+    ).format(options)
 
 
 def difference(old: Listed, new: Listed, of: Difference) -> Markup:

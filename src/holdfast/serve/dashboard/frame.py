@@ -14,7 +14,7 @@ from nicegui import ui
 
 from holdfast.errors import HoldfastError
 from holdfast.ops.events import Events
-from holdfast.report.markup import joined, style
+from holdfast.report.markup import capital, joined, prose, style
 from holdfast.serve.dashboard.live import Live
 
 PAGES = (
@@ -124,9 +124,9 @@ def happenings(of: Events) -> Markup:
         return empty("Nothing yet: hooks note here what they do.")
     rows = joined(
         Markup(
-            '<tr><td class="when dim"><time data-ago datetime="{}"></time></td><td class="when">{}</td>'
-            '<td class="broad"><code>{}</code></td><td class="dim cut-off" title="{}">{}</td></tr>'
-        ).format(one.at, one.event, one.session[:8], one.about, one.about)
+            '<tr><td class="when dim"><time data-ago datetime="{}"></time></td>'
+            '<td class="when broad"><code>{}</code></td><td class="says" title="{}">{}</td></tr>'
+        ).format(one.at, one.session[:8], one.event, prose(capital(one.about)))
         for one in of.events
     )
     return Markup("<table><tbody>{}</tbody></table>").format(rows)

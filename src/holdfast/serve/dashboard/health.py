@@ -21,8 +21,8 @@ def add(live: Live) -> None:
     async def show() -> None:
         with page(live, "health", "Health"):
             shown = _Health(live)
+            ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
             await shown.refresh()
-        ui.context.client.on_delete(live.listen(shown.update, _PAUSE_S))
         await ui.context.client.connected()
         await shown.measure()
 
@@ -38,7 +38,9 @@ class _Health:
                 self.checks = Box(classes="card")
             with ui.element("div"):
                 heading("What a hook costs")
-                self.cost = Box(Markup('<p class="dim">{}</p>').format("Trying one …"), classes="card cost")
+                self.cost = Box(
+                    Markup('<p class="dim waiting">{}</p>').format("Trying one …"), classes="card cost"
+                )
                 heading("Put into sessions")
                 self.injected = Box(classes="card")
         heading("What happened")

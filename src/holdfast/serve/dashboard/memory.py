@@ -111,14 +111,19 @@ class _Memory:
                 self.view.put(problem)
             else:
                 head = Markup('<header><h2 class="plain">{}</h2><span class="tag">{}</span></header>')
-                text = Markup('<p class="dim">{}</p><pre>{}</pre>').format(given.description, given.text)
-                self.view.put(head.format(given.name, given.type or "index") + text)
+                about = Markup('<p class="dim">{}</p>').format(given.description or "Nothing is in it yet.")
+                text = Markup("<pre>{}</pre>").format(given.text) if given.text else Markup("")
+                self.view.put(
+                    head.format(given.name, given.type or "index")
+                    + (about if given.description or not given.text else "")
+                    + text
+                )
 
 
 _ASK = Markup('<p class="dim">{}</p>').format("Type what you look for and press Enter.")
 _PICKED = "(e) => { const row = e.target.closest('[data-file]'); if (row) emit(row.dataset.file); }"
 _SEARCH = Markup(
-    '<label>Search <input type="search" placeholder="words of a topic" autocomplete="off"></label>'
+    '<label>Search <input type="search" placeholder="words of a topic; Enter asks all sessions" autocomplete="off"></label>'
 )
 
 

@@ -25,8 +25,9 @@ def add(live: Live) -> None:
         await live.ready()
         with page(live, "", "Now"):
             shown = _Now(live)
+            # Before anything is waited for: what changes while the page is made is not missed.
+            ui.context.client.on_delete(live.listen(shown.update))
             await shown.tell()
-        ui.context.client.on_delete(live.listen(shown.update))
 
 
 class _Now:

@@ -24,10 +24,10 @@ def add(live: Live) -> None:
     @ui.page("/session/{name}", title="Session")
     async def show(name: str) -> None:
         await live.ready()
-        with page(live, "session", "Session"):
+        with page(live, "", "Session"):
             shown = _Session(live, name)
+            ui.context.client.on_delete(live.listen(shown.update))
             await shown.refresh()
-        ui.context.client.on_delete(live.listen(shown.update))
         await ui.context.client.connected()
         await shown.explain()
 
@@ -45,7 +45,9 @@ class _Session:
         heading("Compactions")
         self.cuts = Box()
         heading("What fills the window")
-        self.fills = Box(Markup('<p class="dim">{}</p>').format("Reading the transcript …"), classes="card")
+        self.fills = Box(
+            Markup('<p class="dim waiting">{}</p>').format("Reading the transcript …"), classes="card"
+        )
         heading("Checkpoints")
         self.kept = Box(classes="card")
 
@@ -110,5 +112,5 @@ def _row(live: Live, one: Kept) -> Markup:
     whose = Markup(' <span class="tag">agent {}</span>').format(one.agent[:12]) if one.agent else ""
     return Markup(
         '<tr><td class="when"><a href="{}/checkpoints?name={}">{}</a></td><td>{}{}</td>'
-        '<td class="n dim broad">{}</td><td class="n dim">turn {}</td></tr>'
+        '<td class="n dim broad">{}</td><td class="n dim broad">turn {}</td></tr>'
     ).format(live.root, one.id, one.id, prose(one.reason), whose, clock(one.at), one.turn)
