@@ -26,6 +26,7 @@ PAYLOAD = "<img src=x onerror=\"document.title='taken'\"><script>taken()</script
 EVIL = "<b onmouseover=document.title='taken'>&"
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read: all of it on one worker, with one stage
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:

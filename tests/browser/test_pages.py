@@ -90,6 +90,7 @@ def test_checkpoints_are_listed_read_verified_pinned_and_compared(
         "pinned"
     ]  # type: ignore[attr-defined]
     page.get_by_role("button", name="Unpin").click()
+    expect(page.get_by_role("button", name="Pin", exact=True)).to_be_visible()
     page.locator(".compare select").select_option(other["uid"])
     expect(page.locator("h2.plain")).to_contain_text("→")
 
