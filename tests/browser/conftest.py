@@ -26,14 +26,11 @@ PAYLOAD = "<img src=x onerror=\"document.title='taken'\"><script>taken()</script
 EVIL = "<b onmouseover=document.title='taken'>&"
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read: all of it on one worker, with one stage
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-            if not BROWSER:
-                item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+        if here in item.path.parents and not BROWSER:
+            item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
 
 
 class Stage(NamedTuple):
