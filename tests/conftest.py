@@ -1,6 +1,7 @@
 """No test may reach the real home: what forgets to say where it writes lands in a temporary folder."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,17 +11,23 @@ from skipping import BROWSER, NO_BROWSER, NOT_TESTED, SKIPPED
 # How long an example takes says how busy the machine is.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+# Whoever was started in the background ignores it, and so would all that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """One browser and one stage: what needs them is on one worker. All else is shared out test by test."""
+    """A file stays on one worker, and so do all that need the browser: what its tests share (a stage, a
+    session of the client) is made once. In the order of their names, since the slow ones come early."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "browser" if nodeid.startswith("tests/browser/") else nodeid
+            file = nodeid.partition("::")[0]
+            return "browser" if file.startswith("tests/browser/") else file
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
 
 

@@ -42,7 +42,7 @@ def key(root: str) -> str:
     """The name of a working tree's folder."""
     from _imp import source_hash  # siphash, in every interpreter: `hashlib` would cost a commit more
 
-    return source_hash(0, root.encode("utf-8", "surrogateescape")).hex()
+    return source_hash(0, root.encode("utf-8", "surrogatepass")).hex()  # also of what can be no path
 
 
 def about(tree: "Worktree", environ: dict[str, str]) -> dict:

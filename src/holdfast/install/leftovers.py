@@ -17,13 +17,16 @@ from holdfast.memory import swap
 #: Everything holdfast puts into its home (docs/formats.md). A folder that holds anything else is not
 #: removed: HOLDFAST_HOME may point to a folder that is not ours alone.
 _OURS = frozenset(
-    "backups board checkpoints config.json config.json.tmp config.lock config.yaml config.yaml.tmp "
-    "budgets environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock "
-    "install.json install.json.tmp install.lock memory.db memory.db-shm "
-    "memory.db-wal memory.lock results scans seal.key seal.key.tmp seal.lock serve.json "
-    "serve.json.tmp serve.lock sessions spool token token.tmp token.tmp.tmp".split()
+    "advisor.json advisor.json.lock advisor.json.tmp backups board budgets checkpoints config.json "
+    "config.json.tmp config.lock config.yaml config.yaml.tmp costs.json costs.json.lock costs.json.tmp "
+    "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock install.json "
+    "install.json.tmp install.lock memory-forgotten.jsonl memory-forgotten.jsonl.tmp memory-learned.jsonl "
+    "memory-learned.jsonl.tmp memory-spool.jsonl memory-spool.jsonl.lock memory-spool.jsonl.taken "
+    "memory.db memory.db-shm memory.db-wal memory.db.lock memory.lock results scans seal.key seal.key.tmp "
+    "seal.lock serve.json serve.json.tmp serve.lock sessions spool store.db store.db-shm store.db-wal "
+    "store.db-wal.synced store.db.lock token token.tmp token.tmp.tmp watch.lock workflows".split()
 )
-_SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "seal.key.damaged-")
+_SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "memory.db.damaged-", "seal.key.damaged-")
 
 
 #: Where settings run something, and, where they are no settings, any line. What else names holdfast is the
