@@ -230,7 +230,7 @@ class Trial:
         doomed = dice.sample(range(self.plan.agents), max(1, round(self.plan.agents * 0.08)))
         total, due = self.plan.agents * self.plan.each, self._kill_at(dice)
         while running:
-            for number, status in _ended(running):
+            for number, status in ended(running):
                 if os.WIFSIGNALED(status):
                     self.killed += 1
                     running[self._start(number)] = number
@@ -288,7 +288,7 @@ class Trial:
         return found
 
 
-def _ended(running: dict[int, int]) -> list[tuple[int, int]]:
+def ended(running: dict[int, int]) -> list[tuple[int, int]]:
     """(number, status) of those that have ended by now. Only of ours: whoever runs this may have others."""
     found = [os.waitpid(pid, os.WNOHANG) for pid in running]
     return [(running.pop(pid), status) for pid, status in found if pid]

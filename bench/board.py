@@ -30,6 +30,7 @@ from typing import NamedTuple
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from agents import ended
 from harness import progress, table
 from holdfast.clock import new_id, now
 from holdfast.core.jsontext import dump
@@ -171,15 +172,12 @@ def run(folder: Path, agents: int, each: int, killed: int, way: Way | None = Non
         start(number)
     due = {number: began + chance.uniform(0.2, 2.0) for number in doomed}
     while left:
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        if pid:
-            number = left.pop(pid)
+        for number, status in ended(left):
             if status and os.WIFSIGNALED(status):
                 lives[number] += 1
                 start(number)
             elif status:
                 raise RuntimeError(f"agent {number} ended with {status}")
-            continue
         for number, at in list(due.items()):
             if time.monotonic() >= at:
                 del due[number]

@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 from sqlalchemy import select
 
-from agents import Log, _ended
+from agents import Log, ended
 from harness import progress, table
 from holdfast.clock import elapsed, new_id, now
 from holdfast.disk.home import Home
@@ -185,7 +185,7 @@ class Trial:
         total = self.plan.agents * self.plan.each
         due = sorted(dice.randrange(total) for _ in range(self.plan.kills))
         while running:
-            for number, status in _ended(running):
+            for number, status in ended(running):
                 if os.WIFSIGNALED(status):
                     self.killed += 1
                     running[self._start(number)] = number
