@@ -39,12 +39,14 @@ from harness import progress, table
 from holdfast.clock import elapsed, new_id, now
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput
-from holdfast.store import queue as queues
+from holdfast.store.clocks import moment
 from holdfast.store.database import SQLite, Store
 from holdfast.store.holders import Holder, here, is_gone
+from holdfast.store.leases import lease
 from holdfast.store.postgres import PostgreSQL
-from holdfast.store.queue import FINISHED, Draft, Queue, Task
+from holdfast.store.queue import Queue
 from holdfast.store.tables import NEEDS, TASKS
+from holdfast.store.task import CLAIMED, FINISHED, OPEN, Draft, Task, changed, locked
 
 GOAL_MS = 150
 PROJECT = "bench"
@@ -66,15 +68,15 @@ class Careless(Queue):
     """The control: it looks for a free task, and then takes it."""
 
     def claim(self, holder: Holder, project: str, _: int | None, lease_s: float) -> Task | None:
-        found = self.tasks(project, queues.OPEN, 1)
+        found = self.tasks(project, OPEN, 1)
         if not found:
             return None
         time.sleep(0.001)
         with self.store.writing() as connection:
-            row = queues._locked(connection, found[0].number)
-            at = queues.moment(connection)
-            values = {"state": queues.CLAIMED, "claims": row.claims + 1, "holder": holder.name}
-            taken = queues._changed(connection, row, **values, **queues._lease(at, lease_s))
+            row = locked(connection, found[0].number)
+            at = moment(connection)
+            values = {"state": CLAIMED, "claims": row.claims + 1, "holder": holder.name}
+            taken = changed(connection, row, **values, **lease(at, lease_s))
         return self._as_task(taken, at)
 
 
@@ -163,7 +165,7 @@ class Agent:
         return "renew"
 
     def look(self) -> str:
-        found = self.queue.tasks(PROJECT, queues.OPEN, 10)
+        found = self.queue.tasks(PROJECT, OPEN, 10)
         if found:
             self.queue.task(found[0].number)
         return "look"

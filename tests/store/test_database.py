@@ -16,8 +16,9 @@ from sqlalchemy import inspect, text, update
 from holdfast.errors import BadInput, Damaged
 from holdfast.store import database, migrations
 from holdfast.store.database import SQLite, Store
-from holdfast.store.queue import Draft, Queue
+from holdfast.store.queue import Queue
 from holdfast.store.tables import METADATA, SCHEMA
+from holdfast.store.task import Draft
 
 
 def test_the_tables_are_those_that_queries_name(store: Store) -> None:

@@ -19,8 +19,9 @@ from holdfast.store import migrations, postgres
 from holdfast.store.database import opened
 from holdfast.store.holders import Holder
 from holdfast.store.postgres import PostgreSQL
-from holdfast.store.queue import Draft, Queue
+from holdfast.store.queue import Queue
 from holdfast.store.tables import SCHEMA
+from holdfast.store.task import Draft
 from store.postgres import Server
 
 ANN = Holder("ann")

@@ -10,11 +10,12 @@ import pytest
 
 from holdfast import clock
 from holdfast.errors import BadInput, NotFound
-from holdfast.store import clocks, queue
+from holdfast.store import clocks, leases, queue
 from holdfast.store.clocks import Moment
 from holdfast.store.database import Store
 from holdfast.store.holders import Holder
-from holdfast.store.queue import Draft, Queue, Task
+from holdfast.store.queue import Queue
+from holdfast.store.task import Draft, Task
 
 ANN, BEN, CAT = Holder("ann"), Holder("ben"), Holder("cat")
 Shift = Callable[[int], None]
@@ -201,7 +202,7 @@ def test_what_a_dead_holder_held_is_open_and_its_next_claim_is_not_touched(store
     assert ("task.released", "died") in [(event, data.get("why")) for event, data in told]
     # Somebody else found the same, decided before ben had it, and is only late.
     with store.writing() as connection:
-        assert queue._end_claims(connection, clocks.moment(connection), [(number, 1)]) == []
+        assert leases.end_claims(connection, clocks.moment(connection), [(number, 1)]) == []
     assert tasks.task(number).holder == "ben"
 
 

@@ -61,7 +61,7 @@ _ELSEWHERE = {
     "holdfast.ops.saves": "holdfast.cli.saved",
     "holdfast.ops.tasks": "holdfast.cli.tasks",
     "holdfast.ops.topics": "holdfast.cli.memory",
-    "holdfast.store.queue": "holdfast.cli.tasks",
+    "holdfast.store.task": "holdfast.cli.tasks",
 }
 
 

@@ -13,7 +13,7 @@ from holdfast.ops.words import ago, short
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.ops.tasks import Chain, Claimed, Tasks, Waited
-    from holdfast.store.queue import Task
+    from holdfast.store.task import Task
 
 _STYLES = {"claimed": "yellow", "finished": "dim", "blocked": "dim"}
 

@@ -23,7 +23,8 @@ from holdfast.store.chains import Link
 from holdfast.store.database import opened
 from holdfast.store.holders import Holder, here, is_gone
 from holdfast.store.projects import name_of
-from holdfast.store.queue import Draft, Queue, Task
+from holdfast.store.queue import Queue
+from holdfast.store.task import Draft, Task
 
 _LONGEST, _LONGEST_NAME = 20_000, 200
 #: What of a task in a file has a place of its own here.

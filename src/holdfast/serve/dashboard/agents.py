@@ -16,7 +16,7 @@ from holdfast.report.markup import chip, joined, prose, short_path
 from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
 from holdfast.serve.dashboard.live import Live
 from holdfast.store.chains import Link
-from holdfast.store.queue import Task
+from holdfast.store.task import Task
 
 _MESSAGES = 40
 _PAUSE_S = 1.0
