@@ -15,8 +15,16 @@ from holdfast.store.tables import SCHEMA
 
 #: What one engine calls otherwise than the other.
 _WORDS = {
-    "sqlite": {"number": "INTEGER PRIMARY KEY AUTOINCREMENT"},
-    "postgresql": {"number": "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY"},
+    "sqlite": {
+        "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "me": "''",
+        "clock": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+    },
+    "postgresql": {
+        "number": "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "me": "current_user",
+        "clock": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+    },
 }
 
 _QUEUE = """
@@ -62,8 +70,62 @@ CREATE TABLE waits (
 )
 """
 
+#: What machines tell each other. `who` is the role that said it, `received` when that was by the clock of
+#: the store: those of machines differ. What is long and never asked for by its parts is kept as it was said.
+_SHARED = """
+CREATE TABLE checkpoints (
+    uid TEXT PRIMARY KEY,
+    project TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT {me},
+    machine TEXT NOT NULL,
+    lineage TEXT NOT NULL,
+    session TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    entry TEXT NOT NULL,
+    body TEXT NOT NULL,
+    gone_at BIGINT NOT NULL DEFAULT 0,
+    received BIGINT NOT NULL DEFAULT ({clock})
+);
+CREATE INDEX checkpoints_newest ON checkpoints (project, created);
+CREATE TABLE events (
+    uid TEXT PRIMARY KEY,
+    project TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT {me},
+    machine TEXT NOT NULL,
+    session TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    event TEXT NOT NULL,
+    data TEXT NOT NULL,
+    received BIGINT NOT NULL DEFAULT ({clock})
+);
+CREATE INDEX events_newest ON events (project, at);
+CREATE TABLE messages (
+    uid TEXT PRIMARY KEY,
+    project TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT {me},
+    machine TEXT NOT NULL,
+    said TEXT NOT NULL,
+    lasts_ms BIGINT NOT NULL,
+    received BIGINT NOT NULL DEFAULT ({clock})
+);
+CREATE INDEX messages_newest ON messages (project, received);
+CREATE TABLE marks (
+    message TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    mark TEXT NOT NULL,
+    project TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT {me},
+    machine TEXT NOT NULL,
+    said TEXT NOT NULL,
+    received BIGINT NOT NULL DEFAULT ({clock}),
+    PRIMARY KEY (message, reader, mark)
+);
+CREATE INDEX marks_newest ON marks (project, received)
+"""
+
 #: The first is what brings an empty store to version 1, and so on.
-STEPS = (_QUEUE,)
+STEPS = (_QUEUE, _SHARED)
 NEWEST = len(STEPS)
 
 

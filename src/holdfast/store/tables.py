@@ -56,3 +56,60 @@ WAITS = Table(
     Column("clock", Text),
     Column("until", BigInteger),
 )
+
+CHECKPOINTS = Table(
+    "checkpoints",
+    METADATA,
+    Column("uid", Text, primary_key=True),
+    Column("project", Text),
+    Column("who", Text),
+    Column("machine", Text),
+    Column("lineage", Text),
+    Column("session", Text),
+    Column("agent", Text),
+    Column("created", BigInteger),
+    # The line of the index, as JSON; and all of the file, redacted, where bodies may travel.
+    Column("entry", Text),
+    Column("body", Text),
+    Column("gone_at", BigInteger),
+    Column("received", BigInteger),
+)
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("uid", Text, primary_key=True),
+    Column("project", Text),
+    Column("who", Text),
+    Column("machine", Text),
+    Column("session", Text),
+    Column("at", BigInteger),
+    Column("event", Text),
+    Column("data", Text),
+    Column("received", BigInteger),
+)
+
+MESSAGES = Table(
+    "messages",
+    METADATA,
+    Column("uid", Text, primary_key=True),
+    Column("project", Text),
+    Column("who", Text),
+    Column("machine", Text),
+    Column("said", Text),
+    Column("lasts_ms", BigInteger),
+    Column("received", BigInteger),
+)
+
+MARKS = Table(
+    "marks",
+    METADATA,
+    Column("message", Text, primary_key=True),
+    Column("reader", Text, primary_key=True),
+    Column("mark", Text, primary_key=True),
+    Column("project", Text),
+    Column("who", Text),
+    Column("machine", Text),
+    Column("said", Text),
+    Column("received", BigInteger),
+)
