@@ -560,6 +560,13 @@ def test_whatever_way_it_comes_in_recall_gives_it_back_as_data(carrier, tmp_path
     assert [what for one in found for what in wrong(one, case.typed)] == []
 
 
+def test_an_answer_that_begins_like_a_quotation_is_not_the_users_in_a_checkpoint_either(tmp_path) -> None:
+    case = play(tmp_path, carriers.option, PAYLOADS["thousands of lines"])
+    found = list(answers(tmp_path))
+    assert CANARY in "".join(map(shown, found))
+    assert [what for one in found for what in wrong(one, case.typed)] == []
+
+
 def test_without_its_safeguards_it_would_be_noticed(tmp_path, monkeypatch) -> None:
     """The control: one who leaves `inert` out, and one who takes all for the user's."""
     case = play(tmp_path, carriers.said_by_the_model, PAYLOADS["closes a reminder"])
