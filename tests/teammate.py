@@ -11,6 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from holdfast.app import Holdfast
+from holdfast.disk import trail
+from holdfast.team import sync as team
+from holdfast.team.sync import Round
 from hooks import PACKAGE, SAFETY_S, Transcript, event, run_hook
 from repository import PLAIN
 
@@ -85,6 +89,18 @@ class Machine:
 
     def sync(self, *words: str) -> Any:
         return self.say("sync", *words)
+
+    @property
+    def app(self) -> Holdfast:
+        """For what need not be a process of its own."""
+        return Holdfast.open(self.env)
+
+    def round(self, everything: bool = False) -> Round:
+        return team.round(self.app, everything=everything)
+
+    def note(self, number: int, session: str = "s1") -> None:
+        """As hooks do."""
+        trail.note(self.app.home, "test.noted", session=session, number=number)
 
     def hook(self, name: str, session: str = "s1", at: Path | None = None, **fields: object) -> str:
         """What it says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,15 @@ from holdfast.store.postgres import PostgreSQL
 from store.conftest import postgresql, server  # noqa: F401
 from store.postgres import Server
 from teammate import Machine
+
+
+@pytest.fixture
+def engine(server: Server) -> Iterator[Server]:  # noqa: F811
+    """For tests that stop it: it runs again afterwards."""
+    yield server
+    server.pause(False)
+    if server.process.poll() is not None:
+        server.start()
 
 
 @pytest.fixture

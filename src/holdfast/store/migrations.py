@@ -71,7 +71,7 @@ CREATE TABLE waits (
 """
 
 #: What machines tell each other. `who` is the role that said it, `received` when that was by the clock of
-#: the store: those of machines differ. What is long and never asked for by its parts is kept as it is.
+#: the store: those of machines differ. What is never asked for by its parts is kept as it was said.
 _SHARED = """
 CREATE TABLE checkpoints (
     uid TEXT PRIMARY KEY,

@@ -15,7 +15,8 @@ def add(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]])
         return 0
     engine = sqlite if connection.dialect.name == "sqlite" else postgresql
     new = engine.insert(table).on_conflict_do_nothing()
-    return max(0, connection.execute(new, [*map(plain, rows)]).rowcount)
+    done = connection.execute(new, [*map(plain, rows)], execution_options={"preserve_rowcount": True})
+    return max(0, done.rowcount)
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:

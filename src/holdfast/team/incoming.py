@@ -22,6 +22,8 @@ VERSION = 1
 #: are ended by the store long before.
 _OVERLAP_MS = 180_000
 _LARGEST = 16 << 20
+#: Characters of one message, with all its names; ours are shorter.
+_LONGEST = 1 << 16
 
 
 class Incoming:
@@ -32,6 +34,7 @@ class Incoming:
         self._home, self._store = app.home, store
         self._path = app.home.outbox + "/pulled.json"
         self._since, self._seen = _kept(self._path)
+        self.trouble = ""
 
     def pull(self, here: Mapping[str, Sequence[str]]) -> int:
         """How many messages and marks are new here. `here`: name of a project -> its folders. Clones of it
@@ -47,13 +50,14 @@ class Incoming:
                 said = posted.standing(connection, names, since - _OVERLAP_MS, theirs)
                 marks = posted.marks(connection, names, since - _OVERLAP_MS, theirs)
             for key, (place, name) in those.items():
-                count += self._take_in(
-                    place,
-                    [one for one in said if one.project == name],
-                    [one for one in marks if one.project == name],
-                    now() - theirs,
-                )
-                self._since[key] = theirs
+                new = [one for one in said if one.project == name]
+                upon = [one for one in marks if one.project == name]
+                try:
+                    count += self._take_in(place, new, upon, now() - theirs)
+                except BadInput as problem:  # it is full; the others are not
+                    self.trouble = str(problem)
+                else:
+                    self._since[key] = theirs
         self._keep()
         return count
 
@@ -101,7 +105,7 @@ class Incoming:
 def _here(one: posted.Message, lag: int) -> dict | None:
     """With times of this clock, and the machine it is from."""
     said = _loaded(one.said)
-    if said is None or not messages.is_message(said) or said["id"] != one.uid:
+    if said is None or not messages.is_message(said) or said["id"] != one.uid or len(one.said) > _LONGEST:
         return None
     life = at(said["expires"]) - at(said["at"])
     waited = max(0, life - one.lasts_ms)  # where it was posted, before the store heard of it

@@ -8,13 +8,12 @@ outbox/projects.json.
 from __future__ import annotations
 
 import os
-from fnmatch import fnmatchcase
 
 from holdfast.app import Holdfast
 from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import board, files, sessions
 from holdfast.errors import BadInput, Damaged
-from holdfast.store.projects import name_of
+from holdfast.store.projects import name_of, travels
 
 VERSION = 1
 _LARGEST = 16 << 20
@@ -23,7 +22,7 @@ _LARGEST = 16 << 20
 class Projects:
     def __init__(self, app: Holdfast) -> None:
         self._home = app.home
-        self._wanted = [glob for glob in app.config["team.projects"].split(",") if glob] or ["*"]
+        self._wanted = app.config["team.projects"]
         self._path = app.home.outbox + "/projects.json"
         self._folders, self._sessions = _known(self._path)
         self._boards: dict[str, str] = {}
@@ -40,9 +39,7 @@ class Projects:
         return self._folders.get(folder, "")
 
     def _allowed(self, name: str) -> str:
-        """A folder that comes from nowhere is nobody else's, unless it was named."""
-        globs = [glob for glob in self._wanted if glob.startswith("/") or not name.startswith("/")]
-        return name if any(fnmatchcase(name, glob) for glob in globs) else ""
+        return name if name and travels(name, self._wanted) else ""
 
     def folder_of(self, session: str) -> str:
         """Where a session works; "" where nobody knows."""

@@ -17,9 +17,10 @@ from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.disk import files, outbox, trail
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, HoldfastError
+from holdfast.store import machine
 from holdfast.store.clocks import boot
 from holdfast.store.database import Store, opened
-from holdfast.team import compare, machine
+from holdfast.team import compare
 from holdfast.team.incoming import Incoming
 from holdfast.team.outgoing import Outgoing, refused
 from holdfast.team.shared import Projects
@@ -126,8 +127,11 @@ class _Turn:
         finally:
             self._sent += outgoing.sent
             self._state = replace(self._state, why=outgoing.why or self._state.why)
-        self._received += Incoming(app, store).pull(self._projects.here())
+        incoming = Incoming(app, store)
+        self._received += incoming.pull(self._projects.here())
         self._received += self._remember(store)
+        if incoming.trouble:
+            raise BadInput(incoming.trouble)
 
     def _send(self, outgoing: Outgoing) -> None:
         """The oldest first; a segment goes when all of it is in the store. Killed in between, it is sent
