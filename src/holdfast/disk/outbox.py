@@ -100,12 +100,15 @@ def segments(home: Home) -> list[str]:
     return [f"{home.outbox}/{name}" for name in sorted(found) if name.endswith(_SUFFIX)]
 
 
-def lines(path: str) -> "tuple[list[dict], int]":
-    """(what a segment says, lines of it that cannot be read). A torn one was never acknowledged."""
+def lines(path: str, events: bool = True) -> "tuple[list[dict], int]":
+    """(what a segment says, with its events or without, lines of it that cannot be read). A torn one was
+    never acknowledged."""
     from holdfast.disk.index import checked, is_torn
 
     found, damaged = [], 0
     for raw in _raw(path):
+        if not events and _OF_EVENT in raw[:_HEAD]:
+            continue
         said = checked(raw)
         if said is not None and _is_line(said):
             found.append(said)

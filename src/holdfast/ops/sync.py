@@ -12,7 +12,7 @@ from holdfast.ops.words import many
 from holdfast.team import sync as team
 
 #: Seconds between two looks of one that stays.
-_LOOKS_S = 0.2
+_LOOKS_S = 0.02
 #: Seconds for which one asks for all of it.
 _PATIENCE_S = 600.0
 

@@ -43,9 +43,11 @@ def add(connection: Connection, entries: Sequence[Entry]) -> int:
 
 def end(connection: Connection, uids: Collection[str], machine: str) -> int:
     """They are gone from the machine that took them, and so is what they said."""
+    if not uids:
+        return 0
     gone = update(CHECKPOINTS).values(gone_at=wall(connection), body="")
     mine = CHECKPOINTS.c.uid.in_(uids), CHECKPOINTS.c.machine == machine, _STANDS
-    return connection.execute(gone.where(*mine)).rowcount if uids else 0
+    return connection.execute(gone.where(*mine)).rowcount
 
 
 def of_machine(connection: Connection, machine: str) -> set[str]:

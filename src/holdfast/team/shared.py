@@ -61,8 +61,10 @@ class Projects:
 
     def here(self) -> dict[str, list[str]]:
         """Name -> folders of it on this machine, of all that travel and are still there."""
-        for session in sessions.names(self._home):
+        there = sessions.names(self._home)
+        for session in there:
             self._named(self.folder_of(session))
+        self._sessions = {name: self._sessions[name] for name in there if name in self._sessions}
         for key in board.keys(self._home):
             self._named(self.root_of(key))
         found: dict[str, list[str]] = {}

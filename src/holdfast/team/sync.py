@@ -60,9 +60,11 @@ class State:
     why: str = ""
 
 
-def round(app: Holdfast, *, everything: bool = False, seconds: float = _SECONDS) -> Round:  # noqa: A001
-    """`everything`: also what the store has refused, and what it may lack. What goes wrong with the store
-    is told, not raised: it waits."""
+def round(  # noqa: A001
+    app: Holdfast, *, everything: bool = False, only_send: bool = False, seconds: float = _SECONDS
+) -> Round:
+    """`everything`: also what the store has refused, and what it may lack; `only_send`: what waits, and no
+    more. What goes wrong with the store is told, not raised: it waits."""
     if not app.config["store.url"]:
         raise BadInput("no team is set up: holdfast team join postgresql://user@host/database")
     files.make_dir(app.home.outbox)
@@ -70,13 +72,13 @@ def round(app: Holdfast, *, everything: bool = False, seconds: float = _SECONDS)
     if not lock.attempt():
         return Round(waiting=outbox.waiting(app.home), busy=True)
     with lock:
-        return _Turn(app, everything, elapsed() + seconds).done()
+        return _Turn(app, everything, only_send, elapsed() + seconds).done()
 
 
 class _Turn:
-    def __init__(self, app: Holdfast, everything: bool, until: float) -> None:
-        self._app, self._home = app, app.home
-        self._everything, self._until = everything, until
+    def __init__(self, app: Holdfast, everything: bool, only_send: bool, until: float) -> None:
+        self._app, self._home, self._until = app, app.home, until
+        self._everything, self._only_send = everything, only_send
         self._projects = Projects(app)
         self._state = state(app.home)
         self._sent = self._received = 0
@@ -85,14 +87,16 @@ class _Turn:
         before, trouble = self._state, ""
         try:
             self._gather()
-            self._exchange(opened(self._app))
+            self._exchange(opened(self._app, is_known=self._only_send))
         except (HoldfastError, OSError) as problem:
             trouble = str(problem)
         self._projects.keep()
         at = now()
         since = (before.since if before.trouble else at) if trouble else 0
         well_at = before.well_at if trouble else at
-        _keep(self._home, replace(self._state, at=at, well_at=well_at, trouble=trouble, since=since))
+        said = replace(self._state, at=at, well_at=well_at, trouble=trouble, since=since)
+        if trouble or not self._only_send or before.trouble:
+            _keep(self._home, said)
         if trouble and trouble != before.trouble:  # said once, not every time
             trail.note(self._home, "degraded.team", what=trouble[:300])
         return Round(self._sent, self._received, outbox.waiting(self._home), trouble)
@@ -104,10 +108,11 @@ class _Turn:
         asked = self._state.asked if names and self._state.asked <= names[-1] else ""
         for path in names:
             if path > asked:
-                for line in outbox.lines(path)[0]:
+                for line in outbox.lines(path, events=False)[0]:
                     self._projects.name(text(line["data"], "project") or text(line["data"], "root"))
         self._state = replace(self._state, asked=names[-1] if names else "")
-        self._projects.here()
+        if not self._only_send:
+            self._projects.here()
         self._projects.keep()
         gone = outbox.trim(self._home, self._app.config["team.outbox_mb"] << 20)
         if gone:
@@ -123,10 +128,13 @@ class _Turn:
                 outbox.put_back(self._home, refused(self._home))
         try:
             self._send(outgoing)
-            self._compare(outgoing, store, name)
+            if not self._only_send:
+                self._compare(outgoing, store, name)
         finally:
             self._sent += outgoing.sent
             self._state = replace(self._state, why=outgoing.why or self._state.why)
+        if self._only_send:
+            return
         incoming = Incoming(app, store)
         self._received += incoming.pull(self._projects.here())
         self._received += self._remember(store)
@@ -149,6 +157,7 @@ class _Turn:
                 what = f"{damaged} lines of the outbox cannot be read; what they told of is compared"
                 trail.note(self._home, "degraded.team", what=what)
             outbox.remove(path)
+        self._state = replace(self._state, asked="")
 
     def _compare(self, outgoing: Outgoing, store: Store, name: str) -> None:
         """Once for each start of this machine and each store; and where a line could not be written."""
@@ -180,10 +189,12 @@ class Drain:
         """None: there was nothing to do."""
         if not app.config["store.url"] or elapsed() < self._next:
             return None
-        if not outbox.size(app.home) and elapsed() < self._last + _IDLE_S:
+        is_due = elapsed() >= self._last + _IDLE_S
+        if not is_due and not outbox.size(app.home):
             return None
-        made = round(app)
-        self._last = elapsed()
+        made = round(app, only_send=not is_due)
+        if is_due:
+            self._last = elapsed()
         self._failed = self._failed + 1 if made.trouble else 0
         first, most = _AGAIN_S
         self._next = elapsed() + min(most, first * 2 ** (self._failed - 1)) if self._failed else 0.0
