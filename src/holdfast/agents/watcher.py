@@ -29,6 +29,10 @@ from holdfast.errors import MISTAKES, BadInput, HoldfastError
 from holdfast.ops.board import TRIGGER_MINUTES, send
 from holdfast.ops.breakpoints import drain
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.team.sync import Drain
+
 #: Seconds between two glances at what has changed; so soon is what is due asked for.
 _GLANCE_S = 5.0
 _SCENARIOS = ("context_high",)
@@ -177,6 +181,7 @@ class Watcher:
         self._advisor = Advisor(app)
         self._told: dict[str, str] = {}  # who -> its status when that was last noted
         self._asked = self._saved = 0
+        self._team: Drain | None = None
         self.seen = Watch(rfc3339(now()), [], 0, 0, self._advisor.says, [])
 
     def look(self, at_all: bool = True) -> Watch:
@@ -191,10 +196,20 @@ class Watcher:
         self._attempt(problems, "the board", lambda: self._ask(rows, moment))
         if at_all:
             self._attempt(problems, "the advisor", lambda: self._consult(rows, moment))
+        if self._app.config["store.url"]:
+            self._attempt(problems, "the team", self._sync)
         self._note(rows)
         seen = [row.observed() for row in rows]
         self.seen = Watch(rfc3339(moment), seen, self._asked, self._saved, self._advisor.says, problems)
         return self.seen
+
+    def _sync(self) -> None:
+        """What became of it stands in the outbox's own state."""
+        if self._team is None:
+            from holdfast.team.sync import Drain  # only in a team
+
+            self._team = Drain()
+        self._team.look(self._app)
 
     def _row(self, facts: Facts, moment: int) -> Row:
         gone = is_gone(facts.process, facts.last_at)

@@ -141,7 +141,8 @@ def _(value: Listing) -> RenderableType:
         mark = " ★" if row.pinned else ""
         title = Text.assemble(row.id + mark, ("" if row.state == "ok" else f" {row.state}", "red"))
         whose = f"{row.reason}, agent {row.agent_id}" if row.agent_id else row.reason
-        table.add_row(title, ago(row.created), whose, str(row.iteration), row.summary, row.project)
+        where = f"{row.machine}:{row.project}" if row.machine else row.project
+        table.add_row(title, ago(row.created), whose, str(row.iteration), row.summary, where)
     return table
 
 

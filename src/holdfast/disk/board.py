@@ -13,7 +13,7 @@ import posix
 from holdfast.clock import now, rfc3339
 from holdfast.core.jsontext import dump
 from holdfast.core.seen import checksum
-from holdfast.disk import compiled, files, index, messages, spool, worktree
+from holdfast.disk import compiled, files, index, messages, outbox, spool, worktree
 from holdfast.disk.folder import TEMPORARY, Folder
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput
@@ -135,8 +135,18 @@ def _read(fd: int, start: int, end: int) -> bytes:
 
 def post(home: Home, where: Place, message: dict) -> None:
     """Durable when it returns."""
+    _write_down(home, where, [message])
+    outbox.put(home, outbox.MESSAGE, {"root": where.root, "said": message}, message["id"])
+
+
+def take_in(home: Home, where: Place, said: list[dict]) -> None:
+    """Messages and marks of other machines, which the team knows already. Durable when it returns."""
+    _write_down(home, where, said)
+
+
+def _write_down(home: Home, where: Place, said: list[dict]) -> None:
     files.make_dir(home.board)
-    data = index.line(message)
+    data = b"\n".join(map(index.line, said))
     own = path(home, where.key)
     try:
         size = posix.stat(own).st_size
@@ -152,6 +162,8 @@ def post(home: Home, where: Place, message: dict) -> None:
 def mark(home: Home, key: str, marks: list[dict]) -> None:
     """Say what became of messages; durable when it returns."""
     _append(path(home, key), b"\n".join(map(index.line, marks)))
+    for one in marks:
+        outbox.put(home, outbox.MARK, {"board": key, "said": one})
 
 
 def _append(own: str, data: bytes) -> None:

@@ -148,19 +148,33 @@ def append_line(path: str, line: bytes, rotate_at: int = 1 << 62) -> None:
         posix.close(fd)  # also releases the lock
 
 
-def append_durably(path: str, line: bytes) -> None:
-    """One line that is on the disk when this returns. Appenders need no lock: the kernel appends each write
-    whole, and one sync may do for many. What somebody was killed over may stand before ours without an
-    end; ours begins on a line of its own then, and readers know a torn one."""
+def append_together(path: str, line: bytes) -> int:
+    """One line, while others append as well; how large the file was. Appenders need no lock: the kernel
+    appends each write whole. What somebody was killed over may stand before ours without an end; ours
+    begins on a line of its own then, and readers know a torn one."""
     fd = open_shared(path)
     try:
-        size = posix.fstat(fd).st_size
-        if not size:  # before the first line: who finds one knows that the name is safe
+        return _append(fd, path, line)
+    finally:
+        posix.close(fd)
+
+
+def _append(fd: int, path: str, line: bytes) -> int:
+    size = posix.fstat(fd).st_size
+    torn = size and posix.pread(fd, 1, size - 1) != b"\n"
+    data = (b"\n" if torn else b"") + line + b"\n"
+    if posix.write(fd, data) != len(data):
+        raise OSError(28, "the disk is full", path)
+    return size
+
+
+def append_durably(path: str, line: bytes) -> None:
+    """One line, in the same way, that is on the disk when this returns: one sync may do for many."""
+    fd = open_shared(path)
+    try:
+        if not posix.fstat(fd).st_size:  # before the first line: who finds one knows that the name is safe
             sync_above(path.rpartition("/")[0])
-        torn = size and posix.pread(fd, 1, size - 1) != b"\n"
-        data = (b"\n" if torn else b"") + line + b"\n"
-        if posix.write(fd, data) != len(data):
-            raise OSError(28, "the disk is full", path)
+        _append(fd, path, line)
         sync_together(fd, path)
         if is_there(path + _RENEWED):  # whoever made it anew was killed before its name was durable
             sync_dir(path.rpartition("/")[0])

@@ -78,6 +78,10 @@ class Home:
         return self.root + "/board"
 
     @property
+    def outbox(self) -> str:
+        return self.root + "/outbox"
+
+    @property
     def store(self) -> str:
         return self.root + "/store.db"
 

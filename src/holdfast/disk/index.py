@@ -10,7 +10,7 @@ import posix
 from holdfast.clock import now, rfc3339
 from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.core.seen import checksum
-from holdfast.disk import files
+from holdfast.disk import files, outbox
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput
 
@@ -57,6 +57,7 @@ def add(home: Home, said: dict) -> None:
         if not files.clear_the_way(home.index):
             raise
         files.append_durably(home.index, line(said))
+    outbox.put(home, outbox.CHECKPOINT, said, said.get("uid", ""))
 
 
 def find(home: Home, uid: str) -> dict | None:
@@ -89,6 +90,8 @@ def drop(home: Home, uids: list[str], remove: "Callable[[], None]") -> None:
         remove()
     finally:
         posix.close(fd)
+    for uid in uids:
+        outbox.put(home, outbox.GONE, {}, uid)
 
 
 class Catalogue:

@@ -18,12 +18,16 @@ LARGEST = 4 << 20
 
 def note(home: Home, event: str, **data: object) -> bool:
     """Append one event. False when it could not be written."""
-    line = dump({"v": VERSION, "at": rfc3339(now()), "event": event, **data})
+    said = {"v": VERSION, "at": rfc3339(now()), "event": event, **data}
     try:
         files.make_dir(home.root)
-        files.append_line(home.trail, line.encode(), rotate_at=LARGEST)
+        files.append_line(home.trail, dump(said).encode(), rotate_at=LARGEST)
     except OSError:
         return False
+    if files.is_there(home.outbox):
+        from holdfast.disk import outbox  # only in a team
+
+        outbox.put(home, outbox.EVENT, said)
     return True
 
 

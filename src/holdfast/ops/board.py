@@ -55,6 +55,7 @@ class Message:
     state: str
     delivered: list[str]
     done: list[str]
+    machine: str = ""
 
 
 class Messages(list[Message]):
@@ -279,6 +280,7 @@ def _message(one: dict[str, str], marks: list[dict[str, str]], at: int) -> Messa
         state=over if messages.is_over(one, marks, at) else "open",
         delivered=sorted({inert(mark["by"]) for mark in marks}),
         done=list(map(inert, done)),
+        machine=inert(one.get("machine", "")),
     )
 
 
@@ -315,13 +317,19 @@ def _addressee(app: Holdfast, where: board.Place, to: str) -> str:
     if whom == ALL or whom.startswith(ROLE):
         return whom
     kind, _, name = whom.partition(":")
-    found = [one for one in _known(app, kind + ":", name) if _board_of(one) == where.key]
-    if not found:
+    found = any(_board_of(one) == where.key for one in _known(app, kind + ":", name))
+    if not found and whom not in _elsewhere(app, where):
         raise NotFound(
             f"no {kind} {name!r} works in {where.root}; `holdfast sessions` lists the sessions there are, "
             "--project names another folder"
         )
     return whom
+
+
+def _elsewhere(app: Holdfast, where: board.Place) -> set[str]:
+    """Who has spoken here from another machine of the team: they can be answered."""
+    said = board.load(app.home, where.key).messages.values()
+    return {one["from"] for one in said if "machine" in one}
 
 
 def _known(app: Holdfast, kind: str, name: str) -> list[State]:

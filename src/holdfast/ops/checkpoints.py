@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast import engine
 from holdfast.app import Holdfast
@@ -20,7 +21,9 @@ from holdfast.ops.context import find, newest_first, read
 
 @dataclass(frozen=True)
 class Listed:
-    """A checkpoint as the index knows it; `state`: ok, missing, or damaged when it is empty."""
+    """A checkpoint as the index knows it; `state`: ok, missing, or damaged when it is empty. Of a team:
+    which `machine` has it, and `who` sent it; the state is ok, or listed where what it says stayed
+    there."""
 
     id: str
     uid: str
@@ -37,6 +40,8 @@ class Listed:
     lineage: str
     pinned: bool
     state: str
+    machine: str = ""
+    who: str = ""
 
 
 class Listing(list[Listed]):
@@ -125,7 +130,7 @@ def session_in(app: Holdfast, folder: str) -> str:
     )
 
 
-def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20) -> Listing:
+def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20, team: bool = False) -> Listing:
     """All checkpoints, newest first.
 
     Parameters
@@ -134,24 +139,42 @@ def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20) -> L
         Only those of this folder.
     limit
         How many to show; 0 for all.
+    team
+        Those of all machines of the team, as its store knows them.
     """
     if limit < 0:
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    if team:
+        from holdfast.ops import elsewhere  # which asks the store
+
+        return Listing(
+            _known(
+                entry, pinned=False, state="ok" if one.size else "listed", machine=one.machine, who=one.who
+            )
+            for one, entry in elsewhere.checkpoints(app, project, limit)
+        )
     pinned = marks.pinned(app.home)
     wanted = os.path.realpath(project) if project else None
     entries = [e for e in _entries(app) if wanted is None or e["project"] == wanted]
     return Listing(_listed(entry, pinned) for entry in entries[::-1][: limit or None])
 
 
-def show(app: Holdfast, name: str = "latest") -> Shown:
+def show(app: Holdfast, name: str = "latest", *, team: bool = False) -> Shown:
     """What a checkpoint says.
 
     Parameters
     ----------
     name
         Its name, uid or path. Without it: the newest of this folder.
+    team
+        One of any machine of the team, by its uid.
     """
-    path, data = _found(app, name)
+    if team:
+        from holdfast.ops import elsewhere  # which asks the store
+
+        path, data = elsewhere.checkpoint(app, name)
+    else:
+        path, data = _found(app, name)
     made = checkpoint.parse(data, path)
     return Shown(made.fields, made.sections, path, marks.trust(app.home, data), data.decode())
 
@@ -228,9 +251,11 @@ def _entries(app: Holdfast) -> list[dict]:
 
 
 def _listed(entry: dict, pinned: set[str]) -> Listed:
-    names = Listed.__dataclass_fields__
-    known = {name: entry[name] for name in names if name in entry}
-    return Listed(**known, pinned=entry["uid"] in pinned, state=_state(entry["path"]))
+    return _known(entry, pinned=entry["uid"] in pinned, state=_state(entry["path"]))
+
+
+def _known(entry: dict, **more: Any) -> Listed:
+    return Listed(**{name: entry[name] for name in Listed.__dataclass_fields__ if name in entry}, **more)
 
 
 def _state(path: str) -> str:

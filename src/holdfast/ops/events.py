@@ -23,9 +23,11 @@ class Noted:
     session: str
     agent: str
     about: str
+    machine: str = ""
 
     def __str__(self) -> str:
-        return f"{self.at[:19]}  {self.event:20}  {self.session[:8]:8}  {self.about}"
+        said = f"{self.at[:19]}  {self.event:20}  {self.session[:8]:8}  {self.about}"
+        return f"{said}  ({self.machine})" if self.machine else said
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Events:
         return "\n".join(map(str, self.events)) or "nothing has happened yet"
 
 
-def events(app: Holdfast, *, kind: str = "", session: str | None = None, limit: int = 50) -> Events:
+def events(
+    app: Holdfast, *, kind: str = "", session: str | None = None, limit: int = 50, team: bool = False
+) -> Events:
     """What holdfast has done lately, newest first: levels reached, checkpoints, briefs, what is degraded.
 
     Parameters
@@ -49,9 +53,17 @@ def events(app: Holdfast, *, kind: str = "", session: str | None = None, limit: 
         Only those of the session with this id.
     limit
         How many to show; 0 for all that the newest file of the trail holds.
+    team
+        What was noted on all machines of the team, as its store heard of it.
     """
     if limit < 0:
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    if team:
+        from holdfast.ops import elsewhere  # which asks the store
+
+        return Events(
+            [_noted(note, machine) for note, machine in elsewhere.events(app, kind, session, limit)]
+        )
     found = [
         _noted(note)
         for note in reversed(trail.recent(app.home, _NEWEST if limit else _ALL))
@@ -61,6 +73,6 @@ def events(app: Holdfast, *, kind: str = "", session: str | None = None, limit: 
     return Events(found[: limit or None])
 
 
-def _noted(note: dict) -> Noted:
+def _noted(note: dict, machine: str = "") -> Noted:
     at, event, session, agent = (excerpt(str(note.get(name, "")), _LONGEST) for name in _NAMED)
-    return Noted(at, event, session, agent, excerpt(sentence(note), _LONGEST))
+    return Noted(at, event, session, agent, excerpt(sentence(note), _LONGEST), machine)

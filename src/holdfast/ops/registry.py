@@ -115,8 +115,11 @@ LOCAL = {
     "run": "holdfast.agents.conductor:run",
     "serve": "holdfast.serve.service:serve",
     "summaries.clear": "holdfast.ops.summaries:clear",
+    "sync": "holdfast.ops.sync:sync",
     "task.wait": "holdfast.ops.tasks:wait",  # whoever waits would hold up all that others write
     "team.init": "holdfast.ops.team:migrate",
+    "team.join": "holdfast.ops.team:join",
+    "team.leave": "holdfast.ops.team:leave",
     "team.migrate": "holdfast.ops.team:migrate",
     "team.status": "holdfast.ops.team:status",
     "test-result": "holdfast.ops.breakpoints:junit",

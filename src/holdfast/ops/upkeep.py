@@ -54,6 +54,7 @@ def status(app: Holdfast) -> Status:
         _config(app),
         *_vault(app),
         *_store(app),
+        *_readable(app, _outbox),
         *_readable(app, _sessions),
         *_readable(app, _checkpoints),
         *_readable(app, _memory),
@@ -170,6 +171,16 @@ def _store(app: Holdfast) -> list[Check]:
         return [Check("store", False, f"tasks cannot be shared: {problem}", "mend store.url, or unset it")]
     fix = "" if found.ok else "tasks wait until it answers; all else goes on without it"
     return [Check("store", found.ok, found.what, fix)]
+
+
+def _outbox(app: Holdfast) -> list[Check]:
+    """What waits for the team's store, since when and why; asked of files alone."""
+    if not os.path.isdir(app.home.outbox):
+        return []
+    from holdfast.team import standing
+
+    found = standing.standing(app)
+    return [Check("team", found.ok, str(found), found.fix)]
 
 
 def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[Check]:

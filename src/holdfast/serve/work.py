@@ -24,7 +24,11 @@ from holdfast.ops.config import settled
 from holdfast.ops.registry import Operation
 from holdfast.ops.saves import Draft, Saved, keep
 
-_WRITES, _MEMORY = "writes", "memory"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.team.sync import Drain
+
+_WRITES, _MEMORY, _TEAM = "writes", "memory", "team"
 #: Turns of the event loop in which saves that are just arriving join a batch.
 _TURNS = 3
 #: Operation -> the parameter with which it neither reads nor writes a file.
@@ -55,6 +59,8 @@ class Work:
         self._writing = asyncio.Lock()
         self._batch = _Batch()
         self._settling: asyncio.Task[None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._team: Drain | None = None
         self._trouble = ""
         self.stopping = False
 
@@ -127,6 +133,19 @@ class Work:
         """What a commit hook has left in the spool is saved, unless that is being done already."""
         if self._settling is None or self._settling.done():
             self._settling = asyncio.create_task(self._settle())
+        if self.app().config["store.url"] and (self._syncing is None or self._syncing.done()):
+            self._syncing = asyncio.create_task(self._sync())
+
+    async def _sync(self) -> None:
+        """In a lane of its own: the team's store may be long in answering, and nobody here waits for it.
+        What goes wrong with it stands in the outbox's own state."""
+        if self._team is None:
+            from holdfast.team.sync import Drain  # only in a team
+
+            self._team = Drain()
+        drain, app = self._team, copy.copy(self.app())
+        with contextlib.suppress(Overdue, HoldfastError, OSError):
+            await self.in_thread(_TEAM, lambda: drain.look(app))
 
     async def _settle(self) -> None:
         app = copy.copy(self.app())

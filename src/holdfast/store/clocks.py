@@ -15,6 +15,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, text
 
+from holdfast.clock import now
+
 _COUNTS = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _SERVER = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)")
 
@@ -34,6 +36,13 @@ def boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def wall(connection: Connection) -> int:
+    """The wall clock of the store, in epoch milliseconds: what was `received` is compared with it alone."""
+    if connection.dialect.name == "sqlite":
+        return now()
+    return int(connection.scalar(_SERVER) or 0)
 
 
 def moment(connection: Connection) -> Moment:

@@ -35,16 +35,19 @@ _OPENING = threading.Lock()
 _HELD = threading.local()
 
 
-def opened(app: Holdfast) -> Store:
+def opened(app: Holdfast, *, is_known: bool = False) -> Store:
     """The store of this home or of its team, opened once per process; whether it is still one that this
-    holdfast knows is looked at every time, because a newer one may have come meanwhile."""
+    holdfast knows is looked at every time, because a newer one may have come meanwhile. `is_known`: it was
+    a moment ago."""
     url = app.config["store.url"]
     key = os.getpid(), url or app.home.store
     with _OPENING:
         if key not in _OPEN:
             _OPEN[key] = _of_team(url) if url else _of_home(app)
             atexit.register(_close, key)
-    _OPEN[key].check()
+            is_known = False
+    if not is_known:
+        _OPEN[key].check()
     return _OPEN[key]
 
 

@@ -1,0 +1,145 @@
+"""What other machines of the team said on the boards of projects that are on this one, too.
+
+It is written on the local board, from which hooks deliver it; they ask nobody else. Times are those of this
+machine's clock then: what was said so many minutes ago by the store's clock was said so many minutes ago.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.app import Holdfast
+from holdfast.clock import at, now, rfc3339
+from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.disk import board, files, messages
+from holdfast.errors import BadInput
+from holdfast.store import posted
+from holdfast.store.clocks import wall
+from holdfast.store.database import Store
+
+VERSION = 1
+#: Milliseconds that are asked for again: what was begun before may have been committed after. Transactions
+#: are ended by the store long before.
+_OVERLAP_MS = 180_000
+_LARGEST = 16 << 20
+#: Characters of one message, with all its names; ours are shorter.
+_LONGEST = 1 << 16
+
+
+class Incoming:
+    """`seen` are messages that were taken in lately, by board and id: one that is over and was tidied away
+    must not come again."""
+
+    def __init__(self, app: Holdfast, store: Store) -> None:
+        self._home, self._store = app.home, store
+        self._path = app.home.outbox + "/pulled.json"
+        self._since, self._seen = _kept(self._path)
+        self.trouble = ""
+
+    def pull(self, here: Mapping[str, Sequence[str]]) -> int:
+        """How many messages and marks are new here. `here`: name of a project -> its folders. Clones of it
+        have a board each, and working trees of a clone share one."""
+        boards = {place.key: (place, name) for name in here for place in map(board.place, here[name])}
+        count = 0
+        for since in {self._since.get(key, 0) for key in boards}:
+            those = {key: one for key, one in boards.items() if self._since.get(key, 0) == since}
+            names = sorted({name for _, name in those.values()})
+            with self._store.reading() as connection:
+                theirs = wall(connection)
+                # Messages first: what is marked is there then.
+                said = posted.standing(connection, names, since - _OVERLAP_MS, theirs)
+                marks = posted.marks(connection, names, since - _OVERLAP_MS, theirs)
+            for key, (place, name) in those.items():
+                new = [one for one in said if one.project == name]
+                upon = [one for one in marks if one.project == name]
+                try:
+                    count += self._take_in(place, new, upon, now() - theirs)
+                except BadInput as problem:  # it is full; the others are not
+                    self.trouble = str(problem)
+                else:
+                    self._since[key] = theirs
+        self._keep()
+        return count
+
+    def _take_in(
+        self, place: board.Place, said: Sequence[posted.Message], marks: Sequence[posted.Mark], lag: int
+    ) -> int:
+        if not said and not marks:
+            return 0
+        there = board.load(self._home, place.key)
+        new = [
+            made
+            for one in said
+            if one.uid not in there.messages
+            and f"{place.key} {one.uid}" not in self._seen
+            and (made := _here(one, lag))
+        ]
+        known = there.messages.keys() | {one["id"] for one in new}
+        upon = {(one["of"], one["by"], one["mark"]) for those in there.marks.values() for one in those}
+        more = [
+            made
+            for one in marks
+            if one.message in known
+            and (one.message, one.reader, one.mark) not in upon
+            and (made := _mark_here(one, lag))
+        ]
+        if new or more:
+            board.take_in(self._home, place, [*new, *more])
+            self._show(place)
+        self._seen |= {f"{place.key} {one.uid}": one.received for one in said}
+        return len(new) + len(more)
+
+    def _show(self, place: board.Place) -> None:
+        try:
+            board.show(self._home, place)
+        except (OSError, BadInput):
+            pass  # it is for people: nothing depends on it
+
+    def _keep(self) -> None:
+        newest = max(self._since.values(), default=0)
+        self._seen = {uid: at for uid, at in self._seen.items() if at >= newest - 2 * _OVERLAP_MS}
+        said = {"v": VERSION, "since": self._since, "seen": self._seen}
+        files.replace(self._path, dump(said).encode() + b"\n", durable=False)
+
+
+def _here(one: posted.Message, lag: int) -> dict | None:
+    """With times of this clock, and the machine it is from."""
+    said = _loaded(one.said)
+    if said is None or not messages.is_message(said) or said["id"] != one.uid or len(one.said) > _LONGEST:
+        return None
+    life = at(said["expires"]) - at(said["at"])
+    waited = max(0, life - one.lasts_ms)  # where it was posted, before the store heard of it
+    begun = one.received - waited + lag
+    moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine}
+    if said["after"]:
+        moved["after"] = rfc3339(begun + at(said["after"]) - at(said["at"]))
+    return {**said, **moved}
+
+
+def _mark_here(one: posted.Mark, lag: int) -> dict | None:
+    said = _loaded(one.said)
+    if said is None or not messages.is_mark(said):
+        return None
+    return {**said, "at": rfc3339(one.received + lag), "machine": one.machine}
+
+
+def _loaded(said: str) -> dict | None:
+    try:
+        value = load(said)
+    except UNREADABLE:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _kept(path: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Damaged or gone: all that stands is asked for again, and what is there is known by its id."""
+    try:
+        said = load(files.read(path, _LARGEST).decode())
+    except (OSError, BadInput, *UNREADABLE):
+        said = {}
+    parts = [said.get(name) if isinstance(said, dict) else None for name in ("since", "seen")]
+    since, seen = (
+        {k: v for k, v in part.items() if type(v) is int} if isinstance(part, dict) else {}
+        for part in parts
+    )
+    return since, seen

@@ -1,0 +1,309 @@
+"""What one machine does, and another sees; and what it does not."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+from sqlalchemy import select, text
+
+from holdfast.clock import at, now
+from holdfast.store.postgres import PostgreSQL
+from holdfast.store.tables import CHECKPOINTS, EVENTS
+from store.postgres import Server
+from teammate import PROJECT, Machine, until
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+
+
+def begun(*machines: Machine) -> None:
+    for machine in machines:
+        machine.round()
+        machine.begin()
+
+
+def events(store: PostgreSQL) -> list[tuple[str, str]]:
+    with store.reading() as connection:
+        return [tuple(row) for row in connection.execute(select(EVENTS.c.event, EVENTS.c.project))]
+
+
+def test_a_checkpoint_and_what_happened_reach_the_store_once(ann: Machine, postgresql: PostgreSQL) -> None:
+    ann.sync()
+    ann.begin()
+    taken = ann.take()
+    first, second = ann.sync(), ann.sync()
+    assert first["sent"] >= 2
+    assert (first["trouble"], first["waiting"], second["sent"]) == ("", 0, 0)
+    with postgresql.reading() as connection:
+        row = connection.execute(select(CHECKPOINTS)).one()
+    assert (row.uid, row.project, row.who) == (taken["uid"], PROJECT, "team")
+    assert row.body == Path(taken["path"]).read_text()
+    assert row.machine.startswith("ann.")
+    assert ("checkpoint.taken", PROJECT) in events(postgresql)
+
+
+def test_another_machine_lists_and_shows_it_and_sees_what_happened(ann: Machine, ben: Machine) -> None:
+    begun(ann, ben)
+    taken = ann.take()
+    ann.round()
+    listed = ben.say("checkpoint", "list", "--team", "--project", str(ben.project))
+    assert [(one["uid"], one["who"], one["state"]) for one in listed] == [(taken["uid"], "team", "ok")]
+    shown = ben.say("checkpoint", "show", taken["uid"], "--team")
+    assert shown["text"] == Path(taken["path"]).read_text()
+    assert shown["trust"] == "foreign"
+    assert ben.say("checkpoint", "list") == []
+    noted = ben.say("events", "--team", "--kind", "checkpoint.")["events"]
+    assert [one["machine"].partition(".")[0] for one in noted] == ["ann"]
+    assert ben.tried("checkpoint", "show", "01" * 13, "--team").returncode == 3
+
+
+def test_a_checkpoint_that_is_pruned_at_home_is_gone_for_the_team(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    from holdfast.disk import index
+
+    begun(ann)
+    taken = ann.take()
+    ann.round()
+    index.drop(ann.app.home, [taken["uid"]], lambda: Path(taken["path"]).unlink())
+    ann.round()
+    assert ann.say("checkpoint", "list", "--team") == []
+    with postgresql.reading() as connection:
+        assert connection.execute(select(CHECKPOINTS.c.body)).one().body == ""
+
+
+def test_what_one_says_on_the_board_the_other_is_told_and_what_it_did_comes_back(
+    ann: Machine, ben: Machine
+) -> None:
+    begun(ann, ben)
+    said = ann.say("board", "post", "the gate is open", "--type", "request", "--to", "role:lead")
+    ann.round()
+    assert (ben.round().received, ben.round().received) == (1, 0)
+    assert "the gate is open" in ben.hook("UserPromptSubmit")
+    assert ben.hook("UserPromptSubmit") == ""
+    ben.say("board", "ack", said["id"], "shut again", "--session", "s1")
+    ben.round()
+    ann.round()
+    (message,) = ann.say("board", "list", "--every")
+    assert message["state"] == "done"
+    assert "shut again" in message["done"][0]
+
+
+def test_who_has_spoken_from_another_machine_can_be_answered(ann: Machine, ben: Machine) -> None:
+    ann.round()
+    ben.round()
+    ann.begin("s-ann")
+    ben.begin("s-ben")
+    assert ben.tried("board", "post", "hello", "--to", "session:s-ann").returncode == 3
+    post(ann, "s-ann", "is the gate open?")
+    ann.round()
+    ben.round()
+    ben.say("board", "post", "it is", "--to", "session:s-ann")
+    ben.round()
+    ann.round()
+    assert "it is" in ann.hook("UserPromptSubmit", "s-ann")
+
+
+def post(machine: Machine, session: str, words: str) -> None:
+    """As that session: the client says so to the commands it runs."""
+    from holdfast.clock import new_id
+    from holdfast.disk import board, messages
+
+    moment = now()
+    said = messages.made(
+        new_id(moment),
+        moment,
+        60,
+        str,
+        **{"type": "note", "from": f"session:{session}", "to": "all", "text": words},
+    )
+    board.post(machine.app.home, board.place(str(machine.project)), said)
+
+
+def test_what_is_for_a_session_of_this_machine_stays_here(ann: Machine, ben: Machine) -> None:
+    begun(ann, ben)
+    ann.say("board", "post", "only for you", "--to", "session:s1")
+    ann.round()
+    assert ben.round().received == 0
+
+
+def test_a_message_lasts_as_long_as_it_was_meant_to_whatever_the_clocks_say(
+    tmp_path: Path, ann: Machine, server: Server, postgresql: PostgreSQL
+) -> None:
+    """ann's clock is a day behind: by its own times its message would have been over before it came."""
+    ann.ahead_s = -86_400
+    ben = Machine(tmp_path / "ben", server.url, ahead_s=7200)
+    ben.begin()
+    ann.sync()
+    ben.sync()
+    said = ann.say("board", "post", "the gate is open", "--minutes", "60")
+    assert at(said["expires"]) < now()
+    ann.sync()
+    assert ben.sync()["received"] == 1
+    (message,) = ben.say("board", "list")
+    assert message["state"] == "open"
+    left_min = (at(message["expires"]) - now() - 7_200_000) / 60_000
+    assert 50 < left_min <= 60
+    ben.say("board", "ack", said["id"])
+    ben.sync()
+    ann.sync()
+    (message,) = ann.say("board", "list", "--every")
+    assert message["done"] == ["person"]
+
+
+def test_what_waited_longer_than_it_lasts_is_kept_but_told_to_nobody(
+    ann: Machine, ben: Machine, postgresql: PostgreSQL
+) -> None:
+    from holdfast.disk import board, messages, outbox
+
+    begun(ann, ben)
+    past = now() - 2 * 3_600_000
+    said = messages.made("01" * 13, past, 60, str, type="note", to="all", text="the gate was open")
+    root = str(ann.project)
+    outbox.put(ann.app.home, outbox.MESSAGE, {"root": root, "said": {**said, "from": "person"}}, said["id"])
+    ann.round()
+    with postgresql.reading() as connection:
+        assert connection.execute(text("SELECT uid, lasts_ms FROM messages")).all() == [("01" * 13, 0)]
+    assert ben.round().received == 0
+    assert board.keys(ben.app.home) == []
+
+
+def test_a_project_that_is_not_named_and_one_without_an_origin_stay_at_home(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann)
+    local = ann.cloned("local", "")
+    private = ann.cloned("private", "git@github.com:ann/diary.git")
+    (ann.home / "config.yaml").write_text("team:\n  projects: git.example.org/harbour/*\n")
+    for session, place in (("s2", local), ("s3", private)):
+        ann.begin(session, place)
+        ann.take(session)
+        ann.say("board", "post", "for us alone", at=place)
+    ann.take()
+    assert ann.round().waiting == 0
+    with postgresql.reading() as connection:
+        for table in ("checkpoints", "events", "messages"):
+            found = set(connection.scalars(text(f"SELECT project FROM {table}")))
+            assert found <= {PROJECT}, table
+        assert connection.execute(select(CHECKPOINTS)).one().session == "s1"
+
+
+def test_a_folder_without_an_origin_travels_where_it_was_named(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    local = ann.cloned("local", "")
+    (ann.home).mkdir()
+    (ann.home / "config.yaml").write_text(f"team:\n  projects: {local}\n")
+    begun(ann)
+    ann.begin("s2", local)
+    ann.take("s2")
+    ann.round()
+    with postgresql.reading() as connection:
+        assert list(connection.scalars(select(CHECKPOINTS.c.project))) == [str(local)]
+
+
+def test_no_secret_leaves_the_machine(ann: Machine, postgresql: PostgreSQL) -> None:
+    from holdfast.disk import trail
+
+    begun(ann)
+    transcript = ann.transcript()
+    transcript.prompt(f"deploy with GITHUB_TOKEN={SECRET}")
+    transcript.answer(60_000, f"I use {SECRET} then")
+    ann.take()
+    ann.say("board", "post", f"the key is {SECRET}")
+    trail.note(ann.app.home, "degraded.test", session="s1", what=f"cannot log in with {SECRET}")
+    assert ann.round().waiting == 0
+    with postgresql.reading() as connection:
+        for table in ("checkpoints", "events", "messages"):
+            said = str(connection.execute(text(f"SELECT * FROM {table}")).all())
+            assert len(said) > 100
+            assert SECRET not in said, table
+
+
+def test_a_checkpoint_that_somebody_changed_travels_without_what_it_says(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann)
+    taken = ann.take()
+    path = Path(taken["path"])
+    path.write_text(path.read_text() + f"{SECRET}\n")
+    ann.round()
+    with postgresql.reading() as connection:
+        assert connection.execute(select(CHECKPOINTS.c.body)).one().body == ""
+
+
+def test_where_bodies_stay_at_home_the_catalogue_travels(ann: Machine, ben: Machine) -> None:
+    (ann.home).mkdir()
+    (ann.home / "config.yaml").write_text("team:\n  bodies: false\n")
+    begun(ann, ben)
+    taken = ann.take()
+    ann.round()
+    (listed,) = ben.say("checkpoint", "list", "--team")
+    assert (listed["uid"], listed["state"]) == (taken["uid"], "listed")
+    done = ben.tried("checkpoint", "show", taken["uid"], "--team")
+    assert done.returncode == 3
+    assert f"stayed on its machine: {listed['machine']}" in done.stderr
+
+
+def test_joining_tells_what_was_there_before_and_leaving_ends_it(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL
+) -> None:
+    ann = Machine(tmp_path / "ann")
+    ann.begin()
+    taken = ann.take()
+    assert not (ann.home / "outbox").exists()
+    assert ann.tried("team", "join").returncode == 2
+    assert ann.say("team", "join", server.url)["sent"] == 1
+    assert [one["uid"] for one in ann.say("checkpoint", "list", "--team")] == [taken["uid"]]
+    ann.note(1)
+    assert ann.say("team", "leave") == {"lost": 0}
+    assert not (ann.home / "outbox").exists()
+    assert ("test.noted", PROJECT) in events(postgresql)
+    ann.note(2)
+    assert not (ann.home / "outbox").exists()
+    assert ann.tried("sync").returncode == 2
+
+
+def test_who_leaves_while_something_waits_is_told_so(
+    tmp_path: Path, engine: Server, postgresql: PostgreSQL
+) -> None:
+    ann = Machine(tmp_path / "ann")
+    ann.say("team", "join", engine.url)
+    ann.begin()
+    ann.take()
+    engine.kill()
+    done = ann.tried("team", "leave")
+    assert done.returncode == 5
+    assert "--force" in done.stderr
+    assert ann.say("team", "leave", "--force")["lost"] >= 1
+    engine.start()
+
+
+def test_the_service_and_the_watcher_send_what_waits_and_take_in_what_comes(
+    ann: Machine, ben: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann, ben)
+    service = ann.started("serve", "--port", "0", stdout=subprocess.PIPE)
+    watcher = ben.started("watch", "--interval", "1", stdout=subprocess.DEVNULL)
+    try:
+        ann.say("board", "post", "the gate is open")
+        until(lambda: ben.say("board", "list"))
+        ben.say("board", "post", "I saw it")
+        until(lambda: len(ann.say("board", "list")) == 2)
+    finally:
+        service.send_signal(signal.SIGTERM)
+        watcher.send_signal(signal.SIGINT)
+        service.communicate(timeout=60)
+        watcher.wait(60)
+
+
+def test_a_home_that_was_copied_is_another_machine(tmp_path: Path) -> None:
+    from holdfast.store import machine
+
+    ann = Machine(tmp_path / "ann")
+    first = machine.this(ann.app)
+    assert machine.this(ann.app) == first
+    path = ann.home / "machine.json"
+    path.write_text(path.read_text().replace('"host":"', '"host":"x'))
+    assert machine.this(ann.app) != first
