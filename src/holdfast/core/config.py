@@ -89,6 +89,8 @@ KEYS = (
     ),
     ("watcher.escalation_model", "", ("text",), "larger model that is asked where the first one wants it"),
     ("store.url", "", ("text",), "PostgreSQL in which a team shares its tasks; empty: store.db in home"),
+    ("store.pool", 8, (1, 100), "connections to it that one process has at most"),
+    ("store.timeout_seconds", 10, (1, 300), "seconds for which anybody waits for it"),
     ("watcher.base_url", "", ("text",), "where the Messages API is asked, if not at Anthropic's"),
     ("watcher.tokens_per_day", 200000, (0, 99999999), "tokens these models may cost in a day"),
     ("watcher.timeout_seconds", 20, (1, 300), "seconds for which one of them is waited for"),
