@@ -129,6 +129,18 @@ LOCAL = {
     "watch": "holdfast.agents.watcher:watch",
     "uninstall": "holdfast.install.operations:uninstall",
 }
+#: What a shared service does for the members of a team, with their rights and without its own home: of the
+#: operations above, these, as written here. All others are refused there.
+SHARED = {
+    "task.add": "holdfast.ops.shared:add",
+    "task.chain": "holdfast.ops.shared:chain",
+    "task.claim": "holdfast.ops.shared:claim",
+    "task.finish": "holdfast.ops.shared:finish",
+    "task.list": "holdfast.ops.shared:list_all",
+    "task.release": "holdfast.ops.shared:release",
+    "task.renew": "holdfast.ops.shared:renew",
+    "task.show": "holdfast.ops.shared:show",
+}
 #: Parameters that name a file to write, or one of the person's to read: for the command line only.
 BY_HAND = {"batch.plan": ("out",), "replay": ("png", "html"), "task.add": ("plan",)}
 
@@ -178,3 +190,7 @@ def everything() -> list[Operation]:
         *(Operation(name, place, writes=True, local=False) for name, place in WRITES.items()),
         *(Operation(name, place, writes=True, local=True) for name, place in LOCAL.items()),
     ]
+
+
+def shared() -> list[Operation]:
+    return [Operation(name, place, writes=name in WRITES, local=False) for name, place in SHARED.items()]

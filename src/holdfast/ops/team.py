@@ -303,6 +303,20 @@ def _ready(app: Holdfast) -> PostgreSQL:
     return store
 
 
+def owned(app: Holdfast) -> PostgreSQL:
+    """The store, for a service that acts for its members: as the one whom no policy limits."""
+    store = _ready(app)
+    with store.reading() as connection:
+        asks = _engine(connection)
+    if asks.limited:
+        store.close()
+        raise BadInput(
+            f"{store.where} is asked as {asks.role}, a member: a service for the team has to own the "
+            "tables, as whoever ran `holdfast team init` does"
+        )
+    return store
+
+
 def _store(app: Holdfast) -> PostgreSQL:
     if not app.config["store.url"]:
         raise BadInput("no team is set up: `holdfast config set store.url postgresql://user@host/database`")

@@ -26,6 +26,8 @@ _POOL = 8
 _ROLE = "holdfast_role"
 #: SQLSTATE of a missing privilege, and of a row that a policy refuses.
 _NOT_ALLOWED = "42501"
+#: The same where a role is to be taken that is not there.
+_NO_ROLE = "22023"
 
 
 class PostgreSQL(Store):
@@ -125,7 +127,12 @@ def _become(connection: Connection) -> None:
     who = connection.get_execution_options().get(_ROLE)
     if who is not None:
         name = connection.dialect.identifier_preparer.quote_identifier(who)
-        connection.exec_driver_sql(f"SET LOCAL ROLE {name}")
+        try:
+            connection.exec_driver_sql(f"SET LOCAL ROLE {name}")
+        except DBAPIError as problem:
+            if getattr(problem.orig, "sqlstate", "") != _NO_ROLE:
+                raise
+            raise Forbidden(f"{who} is in this team no more") from problem
 
 
 def driver_of(connection: Connection) -> Any:
