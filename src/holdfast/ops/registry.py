@@ -116,11 +116,13 @@ LOCAL = {
     "serve": "holdfast.serve.service:serve",
     "summaries.clear": "holdfast.ops.summaries:clear",
     "task.wait": "holdfast.ops.tasks:wait",  # whoever waits would hold up all that others write
+    "team.backup": "holdfast.ops.team:back_up",
     "team.init": "holdfast.ops.team:migrate",
     "team.member.add": "holdfast.ops.team:member_add",
     "team.member.list": "holdfast.ops.team:member_list",
     "team.member.remove": "holdfast.ops.team:member_remove",
     "team.migrate": "holdfast.ops.team:migrate",
+    "team.restore": "holdfast.ops.team:restore",
     "team.status": "holdfast.ops.team:status",
     "team.token.add": "holdfast.ops.team:token_add",
     "team.token.list": "holdfast.ops.team:token_list",

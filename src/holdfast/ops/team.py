@@ -12,12 +12,13 @@ from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.disk import trail
 from holdfast.errors import BadInput, HoldfastError
+from holdfast.ops.progress import Bar
 from holdfast.ops.words import many
 from holdfast.store import migrations
 from holdfast.store.database import of_team
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import MEMBERS, TASKS
-from holdfast.team import members, tokens
+from holdfast.team import backup, members, tokens
 
 #: What the engine says of itself and of the role that asks.
 _ENGINE = text(
@@ -120,6 +121,35 @@ class Revoked:
 
     def __str__(self) -> str:
         return f"token {self.name} of {self.who} is worth nothing any more"
+
+
+@dataclass(frozen=True)
+class BackedUp:
+    path: str
+    schema: int
+    bytes: int
+    rows: dict[str, int]
+
+    def __str__(self) -> str:
+        what = f"{many(sum(self.rows.values()), 'row')} of {many(len(self.rows), 'table')}"
+        return f"{self.path}: {what}, schema {self.schema}, {self.bytes:,} bytes"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """`without_role`: members whom this server does not know."""
+
+    where: str
+    made: str
+    rows: dict[str, int]
+    without_role: list[str]
+
+    def __str__(self) -> str:
+        head = f"{self.where} has {many(sum(self.rows.values()), 'row')} again, as of {self.made}"
+        if not self.without_role:
+            return head
+        names = ", ".join(self.without_role)
+        return f"{head}. Roles are not in a backup; `holdfast team member add` makes those of: {names}"
 
 
 class Members(list[members.Member]):
@@ -287,6 +317,42 @@ def token_revoke(app: Holdfast, token: str) -> Revoked:
         store.close()
     trail.note(app.home, "team.token", token=found.name, who=found.who, state="revoked")
     return Revoked(found.name, found.who)
+
+
+def back_up(app: Holdfast, file: Path) -> BackedUp:
+    """All of a team's store as one file: tasks, what machines told, members, hashes of tokens.
+
+    Parameters
+    ----------
+    file
+        Where to; there must be none yet.
+    """
+    store = _ready(app)
+    try:
+        with Bar("backing up the team's store") as bar:
+            kept = backup.back_up(store, str(file), bar.show)
+    finally:
+        store.close()
+    trail.note(app.home, "team.backup", schema=kept.schema, rows=sum(kept.rows.values()))
+    return BackedUp(str(file), kept.schema, file.stat().st_size, kept.rows)
+
+
+def restore(app: Holdfast, file: Path) -> Restored:
+    """Put a backup into a store that is empty, right after `team init`: all of it, or nothing.
+
+    Parameters
+    ----------
+    file
+        What `team backup` wrote.
+    """
+    store = _ready(app)
+    try:
+        with Bar("restoring the team's store") as bar:
+            kept, strangers = backup.restore(store, str(file), bar.show)
+    finally:
+        store.close()
+    trail.note(app.home, "team.restored", schema=kept.schema, rows=sum(kept.rows.values()))
+    return Restored(store.where, kept.at, kept.rows, strangers)
 
 
 def _password(path: Path) -> str:

@@ -10,7 +10,7 @@ import copy
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -87,6 +87,29 @@ class PostgreSQL(Store):
         finally:
             alarm.cancel()
 
+    @contextmanager
+    def _driven(self) -> Iterator[None]:
+        """The same for what the driver is asked without SQLAlchemy, as for a copy."""
+        from psycopg import Error
+
+        try:
+            yield
+        except Error as problem:
+            raise self._trouble(DBAPIError("", None, problem)) from problem
+
+    @contextmanager
+    def lasting(self) -> Iterator[tuple[Connection, Callable[[], None]]]:
+        """One transaction that may take long: as long as whoever has it says, within the time there is each
+        time, that something came."""
+        with self._told(), self._driven(), self.engine.connect() as connection:
+            alarm = _Alarm(self.timeout_s, connection)
+            try:
+                with connection.begin():
+                    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+                    yield connection, alarm.again
+            finally:
+                alarm.over.set()
+
     def _trouble(self, problem: DBAPIError) -> HoldfastError:
         said = str(problem.orig).strip().splitlines()[0][:300]
         if getattr(problem.orig, "sqlstate", "") == _NOT_ALLOWED:
@@ -110,6 +133,25 @@ def _address(url: str) -> URL:
     if address.drivername not in ("postgresql", "postgres"):
         raise BadInput("store.url has to begin with postgresql://")
     return address.set(drivername="postgresql")
+
+
+class _Alarm:
+    """Cuts a connection of which nothing was heard for as long as that, or twice as long at most."""
+
+    def __init__(self, seconds: float, connection: Connection) -> None:
+        self.over = threading.Event()
+        self._seconds, self._connection, self._heard = seconds, connection, True
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def again(self) -> None:
+        self._heard = True
+
+    def _watch(self) -> None:
+        while not self.over.wait(self._seconds):
+            if not self._heard:
+                return cut(self._connection)
+            self._heard = False
+        return None
 
 
 def _limits(timeout_s: float) -> str:
