@@ -173,7 +173,7 @@ def test_an_address_that_is_none_is_refused_without_repeating_it(tmp_path: Path,
 
 
 def test_without_a_team_its_commands_say_how_to_have_one(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"config set store\.url"):
+    with pytest.raises(BadInput, match="team join postgresql:"):
         team.status(machine(tmp_path, ""))
 
 
