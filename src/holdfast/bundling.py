@@ -31,8 +31,8 @@ LATER = (
     "core/redact core/spoken core/rules core/cues core/touched core/units core/quoted core/compose "
     "core/facts core/worth core/budget core/checkpoint disk/outbox disk/index disk/folder disk/checkpoints "
     "disk/marks disk/kept disk/noted disk/client disk/gathered disk/worktree disk/words disk/probe "
-    "disk/spool disk/results disk/instructions disk/budgets material core/brief books overflow reconcile binding "
-    "restoring saving"
+    "disk/spool disk/results disk/instructions disk/budgets material core/brief books overflow reconcile "
+    "binding restoring saving"
 ).split()
 
 GROUPS = {"hot": HOT, "line": LINE, "tree": TREE, "later": LATER}
