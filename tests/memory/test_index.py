@@ -301,3 +301,31 @@ def test_texts_that_say_the_same_have_one_shape_and_opposites_do_not() -> None:
     assert shape("?!") == ""
     assert telling("What is the gauge's name_of it?") == ["gauge", "name"]
     assert telling("what is it") == ["what", "is", "it"]
+
+
+_FIRST = """
+ALTER TABLE vectors DROP COLUMN change; DELETE FROM counters WHERE name IN ('vectors', 'database');
+PRAGMA user_version = 1;
+"""
+
+
+def test_an_index_of_the_first_version_keeps_all(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    one = numpy.ones(4, dtype=numpy.float32)
+    with Index(str(path)) as shelf:
+        said = ["我们决定使用数据库", "as it is", "a gauge"]
+        shelf.add([replace(TIDE, uid=f"s{at}", text=text, seq=at) for at, text in enumerate(said)])
+        shelf.put_vectors("m", [("s0", one)])
+    with sqlite3.connect(path) as db:
+        db.executescript("DROP INDEX by_change;" + _FIRST)
+    db.close()
+    for _ in range(2):
+        with Index(str(path)) as shelf:
+            assert found(shelf, "gauge")[0] == "s2"
+            assert [uid for uid, _ in shelf.nearest("m", one, Filter(), 5)] == ["s0"]
+            shelf.put_vectors("m", [("s1", one)])
+            assert len(shelf.nearest("m", one, Filter(), 5)) == 2
+            shelf.put_vectors("m", [("s1", -one)])
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    db.close()
