@@ -17,7 +17,7 @@ from holdfast.memory import database, sql, vectorfile
 from holdfast.memory.database import Database
 from holdfast.memory.shelf import Counts, Filter, Item, Row
 from holdfast.memory.sql import COLUMNS, ROWS
-from holdfast.memory.terms import storable, telling
+from holdfast.memory.terms import indexed, is_unspaced, storable, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +51,16 @@ class Index:
         self.close()
 
     def _renew(self) -> None:
+        """Since version 2 texts without spaces are indexed by pairs of letters."""
         with self._writing() as db:
-            database.second(db)
+            if not database.second(db):
+                return
+            threads: dict[str, set[int]] = {}
+            for at, thread, *texts in db.execute("SELECT id, thread, by, title, text, files FROM items"):
+                if any(map(is_unspaced, texts)):
+                    threads.setdefault(thread or f"\0{at}", set()).add(at)
+            for thread, those in threads.items():
+                self._write_words(db, thread, those)
 
     # What is kept
 
@@ -126,7 +134,7 @@ class Index:
             db.execute("DELETE FROM words WHERE rowid = ?", rows[at][:1])
             db.execute(
                 "INSERT INTO words (rowid, text, near, far, scope) VALUES (?, ?, ?, ?, ?)",
-                (rows[at][0], texts[at], near, far, sql.scopes(*rows[at][5:])),
+                (rows[at][0], indexed(texts[at]), near, far, sql.scopes(*rows[at][5:])),
             )
 
     def remove(self, uids: Iterable[str]) -> int:
