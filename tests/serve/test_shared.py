@@ -23,7 +23,10 @@ import pytest
 from sqlalchemy import select, text, update
 
 from door import JSON, Answer, Service, _read, attacks, request
+from holdfast.errors import NotFound
+from holdfast.ops import shared as operations
 from holdfast.ops.registry import READS, SHARED, WRITES, everything
+from holdfast.ops.shared import Desk
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import TASKS, TOKENS
 from holdfast.team import members, tokens
@@ -120,6 +123,24 @@ def shared(
 
 def test_what_is_shared_is_named_as_it_is_elsewhere() -> None:
     assert set(SHARED) <= {*READS, *WRITES}
+
+
+def test_what_keeps_members_apart_is_the_role_and_without_it_nothing_does(
+    postgresql: PostgreSQL, server: Server
+) -> None:
+    """The control: the same operations at a desk that has not become the member show everything."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS ann; DROP ROLE IF EXISTS ben")
+    for who, project in (("ann", P), ("ben", Q)):
+        members.add(postgresql, who, [project])
+    desks = {who: Desk(who, postgresql.acting_as(who), str) for who in ("ann", "ben")}
+    number = operations.add(desks["ann"], "hers", P)[0].number
+    careless = Desk("ben", postgresql, str)
+    assert operations.list_all(desks["ben"]) == []
+    assert [task.number for task in operations.list_all(careless)] == [number]
+    with pytest.raises(NotFound):
+        operations.finish(desks["ben"], number)
+    assert operations.finish(careless, number).finished_by == "ben"
 
 
 def test_a_member_works_on_its_projects_and_on_no_other(shared: Shared) -> None:

@@ -7,6 +7,7 @@ network that swallows everything, there is one on this side, which cuts the conn
 from __future__ import annotations
 
 import copy
+import ipaddress
 import os
 import socket
 import threading
@@ -23,6 +24,19 @@ from holdfast.store.database import PATIENCE_S, Store
 
 _CONNECTS_S = 5
 _POOL = 8
+#: What the server, or the way to it, says, and what to do then.
+_FIXES = (
+    ("password authentication failed", "mend the password in store.url"),
+    ("no password supplied", "store.url has no password: postgresql://user:password@host/database"),
+    ("no pg_hba.conf entry", "the server lets nobody in from here: its pg_hba.conf decides"),
+    ("does not exist", "mend store.url, or make it on the server first"),
+    ("does not support SSL", "let it speak TLS: what a team says does not travel in the open"),
+    ("too many", "it has more clients than it takes: raise max_connections there, or lower store.pool"),
+    ("connection slots", "it has more clients than it takes: raise max_connections, or lower store.pool"),
+    ("is not available", "install it on the server, then try again; nothing was changed"),
+)
+#: How a connection to another machine has to be: encrypted; more is for the address to say.
+_TLS = ("require", "verify-ca", "verify-full")
 _ROLE = "holdfast_role"
 #: SQLSTATE of a missing privilege, and of a row that a policy refuses.
 _NOT_ALLOWED = "42501"
@@ -117,7 +131,8 @@ class PostgreSQL(Store):
                 f"{self.where} does not let this role do that ({said}): it is no member of that project, "
                 "or only the owner of the tables may; `holdfast team status` says which role it is"
             )
-        return Unavailable(f"{self.where} cannot be used now: {said}; see `holdfast team status`")
+        fix = next((fix for words, fix in _FIXES if words in said), "see `holdfast team status`")
+        return Unavailable(f"{self.where} cannot be used now: {said}; {fix}")
 
 
 def _address(url: str) -> URL:
@@ -132,7 +147,28 @@ def _address(url: str) -> URL:
         raise BadInput("store.url is no address; it takes postgresql://user@host/database") from None
     if address.drivername not in ("postgresql", "postgres"):
         raise BadInput("store.url has to begin with postgresql://")
-    return address.set(drivername="postgresql")
+    return _encrypted(address.set(drivername="postgresql"))
+
+
+def _encrypted(address: URL) -> URL:
+    """Beyond this machine only over TLS. Left to itself the driver would go on without, if the server, or
+    whoever stands before it, has none."""
+    named = address.host or address.query.get("host", "")
+    hosts = [one for name in ([named] if isinstance(named, str) else named) for one in name.split(",")]
+    if all(not host or host.startswith("/") or _is_here(host) for host in hosts):
+        return address
+    if "sslmode" not in address.query:
+        return address.update_query_dict({"sslmode": "require"})
+    if address.query["sslmode"] not in _TLS:
+        raise BadInput(f"store.url is of another machine, and its sslmode none of {', '.join(_TLS)}")
+    return address
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class _Alarm:
