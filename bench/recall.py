@@ -2,6 +2,9 @@
 
     python bench/recall.py --locomo locomo10.json [--embedder minilm|wordllama|none]
     python bench/recall.py --speed [--items 100000]
+    python bench/recall.py --locomo locomo10.json --url postgresql://…
+
+With --url the same goes through the engine of a team: a database without memories, which keeps these.
 
 LoCoMo: each turn is one item of the collection `sessions`, each conversation a project, and each question
 asks its own conversation. R@k is the mean share of the evidence turns among the first k, MRR is of the
@@ -20,7 +23,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +33,7 @@ from harness import table
 from holdfast.app import Holdfast
 from holdfast.memory import embed, search
 from holdfast.memory.index import Index
-from holdfast.memory.shelf import Filter, Item
+from holdfast.memory.shelf import Filter, Item, Shelf
 from holdfast.ops import recall
 
 _TUNED = 5
@@ -53,25 +57,42 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="ingest and query with --items memories")
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--url", default="", help="a PostgreSQL to be tried in place of the file in home")
     args = parser.parse_args()
     embedder = None if args.embedder == "none" else embed.named(args.embedder)
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         if args.locomo:
-            print(quality(args.locomo, Path(folder), embedder, args.tune))
+            with shelf_of(args.url, Path(folder)) as shelf:
+                print(quality(args.locomo, shelf, embedder, args.tune))
         if args.speed:
             print(speed(Path(folder), embedder, args.items, args.queries))
     if not args.locomo and not args.speed:
         parser.print_help()
 
 
-def quality(file: Path, folder: Path, embedder: embed.Embedder | None, tunes: bool = False) -> str:
+@contextmanager
+def shelf_of(url: str, folder: Path) -> Iterator[Shelf]:
+    if not url:
+        with Index(str(folder / "memory.db")) as shelf:
+            yield shelf
+        return
+    from holdfast.memory.postgres import Postgres
+    from holdfast.store.postgres import PostgreSQL
+
+    store = PostgreSQL(url)
+    store.bring_up()
+    yield Postgres(store, "bench")
+    store.close()
+
+
+def quality(file: Path, shelf: Shelf, embedder: embed.Embedder | None, tunes: bool = False) -> str:
     items, questions = loaded(json.loads(file.read_text()))
-    with Index(str(folder / "memory.db")) as shelf:
-        shelf.add(items)
-        embed_all(shelf, embedder)
-        if tunes:
-            tune(shelf, embedder, questions)
-        asked = [(one, measured(shelf, embedder, one)) for one in questions]
+    for at in range(0, len(items), 500):
+        shelf.add(items[at : at + 500])
+    embed_all(shelf, embedder)
+    if tunes:
+        tune(shelf, embedder, questions)
+    asked = [(one, measured(shelf, embedder, one)) for one in questions]
     rows = []
     for name, first, last in (("chosen on: 1 to 5", 0, 4), ("held out: 6 to 10", 5, 9), ("all", 0, 9)):
         some = [figures for one, figures in asked if first <= int(one.conversation) <= last]
@@ -173,14 +194,14 @@ def _timed(times: int, ask: Callable[[], object]) -> list[str]:
     return [f"{one:.1f}" for one in (walls[times // 2], walls[int(0.95 * times)], cpus[times // 2])]
 
 
-def embed_all(shelf: Index, embedder: embed.Embedder | None) -> None:
+def embed_all(shelf: Shelf, embedder: embed.Embedder | None) -> None:
     while embedder and (some := shelf.lacking(embedder.model, embedder.size, 512)):
         made = embedder.vectors([text for _, text in some])
         shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
 
 
 def measured(
-    shelf: Index,
+    shelf: Shelf,
     embedder: embed.Embedder | None,
     one: Question,
     weights: search.Weights = search.WEIGHTS,
@@ -202,7 +223,7 @@ def means(some: list[list[float]]) -> list[str]:
     return [*(f"{statistics.mean(one):.1f}" for one in columns), f"{statistics.median(took):.1f}"]
 
 
-def tune(shelf: Index, embedder: embed.Embedder | None, questions: list[Question]) -> None:
+def tune(shelf: Shelf, embedder: embed.Embedder | None, questions: list[Question]) -> None:
     """One weight after the other, on the first five conversations alone."""
     some = [one for one in questions if int(one.conversation) < _TUNED]
     best = search.WEIGHTS

@@ -29,7 +29,8 @@ class Migrated:
 
 @dataclass(frozen=True)
 class TeamStatus:
-    """`ms` is what one question takes; `tasks` by state. What could not be found out is 0 or empty."""
+    """`ms` is what one question takes; `tasks` by state; `memory`: what deep memory is searched by there.
+    What could not be found out is 0 or empty."""
 
     ok: bool
     where: str
@@ -38,6 +39,7 @@ class TeamStatus:
     schema: int
     ms: float
     tasks: dict[str, int]
+    memory: str = ""
 
     def __str__(self) -> str:
         return self.what
@@ -75,13 +77,18 @@ def status(app: Holdfast) -> TeamStatus:
         with store.reading() as connection:
             rows = connection.execute(select(TASKS.c.state, func.count()).group_by(TASKS.c.state))
             tasks = {row[0]: row[1] for row in rows}
+            lacks = migrations.no_vectors(connection)
     except HoldfastError as problem:
         return TeamStatus(False, store.where, str(problem), server, schema, ms, {})
     finally:
         store.close()
     counted = ", ".join(f"{number:,} {state}" for state, number in sorted(tasks.items())) or "none"
-    what = f"{store.where} answers in {ms} ms: PostgreSQL {server}, schema {schema}; tasks: {counted}"
-    return TeamStatus(True, store.where, what, server, schema, ms, tasks)
+    memory = f"keyword only: {lacks}" if lacks else "words and vectors"
+    what = (
+        f"{store.where} answers in {ms} ms: PostgreSQL {server}, schema {schema}; tasks: {counted}; "
+        f"memory: {memory}"
+    )
+    return TeamStatus(True, store.where, what, server, schema, ms, tasks, memory)
 
 
 def _store(app: Holdfast) -> PostgreSQL:
