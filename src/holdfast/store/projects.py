@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from holdfast.disk import worktree
@@ -32,6 +33,15 @@ def name_of(folder: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return _own(tree)
     return _shared(said.stdout.strip()) or _own(tree)
+
+
+def travels(name: str, wanted: str) -> bool:
+    """Whether a team is told of it: `wanted` are globs, with commas. A folder that comes from nowhere is
+    nobody else's, unless it was named."""
+    globs = [glob.strip() for glob in wanted.split(",") if glob.strip()] or ["*"]
+    return any(
+        fnmatchcase(name, glob) for glob in globs if glob.startswith("/") or not name.startswith("/")
+    )
 
 
 def _shared(address: str) -> str:
