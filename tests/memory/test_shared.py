@@ -22,21 +22,22 @@ from holdfast.store.postgres import PostgreSQL
 from store.postgres import Server
 
 SAID = "The tide gauge is polled every ninety seconds because the harbour pump is slow"
+ORIGIN = "git@host.example:crew/tidegate.git"
 TYPED = "Never restart the harbour pump while the sluice is open"
 
 
 class Machine:
     """A home, and a clone of the project."""
 
-    def __init__(
-        self, folder: Path, name: str, url: str, origin: str = "git@host.example:crew/tidegate.git"
-    ) -> None:
+    def __init__(self, folder: Path, name: str, url: str, origin: str = ORIGIN, vectors: str = "") -> None:
         self.project = folder / name / "tidegate"
         self.project.mkdir(parents=True)
         for words in (["init", "-q"], ["remote", "add", "origin", origin]):
             subprocess.run(["git", "-C", self.project, *words], check=True)
         environ = {"HOLDFAST_HOME": str(folder / name / "home"), "HOME": str(folder / name)}
-        self.app = Holdfast.open({**environ, "HOLDFAST_STORE_URL": url, "HOLDFAST_TEAM_MACHINE": name})
+        team = {"HOLDFAST_STORE_URL": url, "HOLDFAST_VECTORS_URL": vectors, "HOLDFAST_TEAM_MACHINE": name}
+        self.app = Holdfast.open({**environ, **team})
+        assert not self.app.trouble
 
     def take(
         self, said: str, origin: str = "user", at: int = 1000, project: str = "", number: int = 0
@@ -79,9 +80,6 @@ def _apart() -> Iterator[None]:
     deep._resting.clear()
     yield
     deep._resting.clear()
-    for store in list(database._OPEN.values()):
-        store.close()
-    database._OPEN.clear()
 
 
 def texts(found: recall.Recalled) -> list[str]:

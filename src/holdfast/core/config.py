@@ -96,6 +96,7 @@ KEYS = (
         "projects the team is told of: globs on host/path, with commas; empty: all that have an origin",
     ),
     ("team.machine", "", ("text",), "what the team calls this machine; empty: by its host name"),
+    ("vectors.url", "", ("text",), "Qdrant that holds the vectors of a team; empty: its PostgreSQL does"),
     ("watcher.base_url", "", ("text",), "where the Messages API is asked, if not at Anthropic's"),
     ("watcher.tokens_per_day", 200000, (0, 99999999), "tokens these models may cost in a day"),
     ("watcher.timeout_seconds", 20, (1, 300), "seconds for which one of them is waited for"),

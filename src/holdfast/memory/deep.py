@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
@@ -63,6 +63,7 @@ class Asked:
         self._why = "asked for" if local and app.config["store.url"] else ""
         #: Whether all that is here is there, too.
         self._is_whole = False
+        self._lacks = ""
 
     def answers(self, query: str, where: Filter, most: int) -> tuple[list[Found], str]:
         """The best first, and what they were found by."""
@@ -73,6 +74,7 @@ class Asked:
 
         def there(team: Team) -> list[Found]:
             found = team.search(self.shelf, embedder, query, where, most)
+            self._lacks = team.lacks
             return found if self._is_enough(team, where) else _merged(here(), found, most)
 
         found = self._ask(there, here)
@@ -148,18 +150,21 @@ class Asked:
 
     def _team(self) -> Team:
         from holdfast.memory import shared  # which needs a driver
+        from holdfast.memory.qdrant import VectorsAway
         from holdfast.store.database import opened as store_of
 
         store = store_of(self.app)
         if not self._is_whole:
-            shared.push(self.app, store, _SENDS_S)
+            with suppress(VectorsAway):  # its words are there, and it waits for the rest
+                shared.push(self.app, store, _SENDS_S)
             self._is_whole = not shared.waits(self.app)
         return shared.Team(self.app, store)
 
     def _mode(self, found_by: str) -> str:
         if self._why:
             return f"local only: {self._why}; {found_by}"
-        return f"{found_by}, with the team" if self._url else found_by
+        lacks = f"; {KEYWORD_ONLY} there: {self._lacks}" if self._lacks else ""
+        return f"{found_by}, with the team{lacks}" if self._url else found_by
 
 
 def embedder_of(app: Holdfast) -> tuple[embed.Embedder | None, str]:

@@ -301,6 +301,19 @@ class Postgres:
             f"true{limits} ORDER BY i.first_at DESC, i.id DESC LIMIT :most", **values, most=most
         )
 
+    def meant(self, uids: Sequence[str], where: Filter) -> set[str]:
+        """Which of these are."""
+        limits, values = _limits(where)
+        asked = f"SELECT i.uid FROM items i WHERE i.uid = ANY(:uids){limits}"  # noqa: S608
+        return {row[0] for row in self._ask(asked, {**values, "uids": list(uids)})}
+
+    def projects(self, uids: Sequence[str] = ()) -> list[str]:
+        """Of these, or all that may be seen: from one to the next, by the index."""
+        if uids:
+            asked = "SELECT DISTINCT project FROM items WHERE uid = ANY(:uids)"
+            return [row[0] for row in self._ask(asked, {"uids": list(uids)})]
+        return [row[0] for row in self._ask(_PROJECTS, {})]
+
     def alike(self, project: str, shapes: Sequence[str]) -> list[str]:
         """uids of all that say the same in a project."""
         asked = "SELECT uid FROM items WHERE project = :project AND shape = ANY(:shapes)"
@@ -365,6 +378,11 @@ class Postgres:
         return self._has_vectors
 
 
+_PROJECTS = (
+    "WITH RECURSIVE known AS ((SELECT project FROM items ORDER BY project LIMIT 1) UNION ALL "
+    "SELECT (SELECT i.project FROM items i WHERE i.project > known.project ORDER BY i.project LIMIT 1) "
+    "FROM known WHERE known.project IS NOT NULL) SELECT project FROM known WHERE project IS NOT NULL"
+)
 _KNOWN = text(
     "SELECT id, uid, shape, at, text, title, kind FROM items WHERE uid = ANY(:uids) AND who = current_user"
 )

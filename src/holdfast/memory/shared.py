@@ -20,6 +20,7 @@ from holdfast.memory import own
 from holdfast.memory.embed import Embedder
 from holdfast.memory.index import Index
 from holdfast.memory.postgres import Postgres
+from holdfast.memory.qdrant import Qdrant, VectorsAway
 from holdfast.memory.search import Found, search
 from holdfast.memory.shelf import Filter, Row, Told
 from holdfast.memory.terms import key, shape, storable
@@ -36,7 +37,7 @@ def push(app: Holdfast, store: Store, seconds: float) -> int:
     """Send what the team has not been told, for so long; how many memories, and tombstones, that were.
     Killed at any moment, it sends the rest, or the same again, the next time."""
     until, team = elapsed() + seconds, Team(app, store)
-    count = _tell_forgotten(app, team.plain)
+    count = _tell_forgotten(app, team.shelf)
     if not os.path.exists(app.home.memory):
         return count
     with unsent(app.home.memory) as waiting, Index(app.home.memory) as shelf:
@@ -47,7 +48,7 @@ def push(app: Holdfast, store: Store, seconds: float) -> int:
     return count
 
 
-def _tell_forgotten(app: Holdfast, shelf: Postgres) -> int:
+def _tell_forgotten(app: Holdfast, shelf: Postgres | Qdrant) -> int:
     owed = own.owed(app)
     for project, shapes in owed:
         shelf.forget(project, shapes)
@@ -120,7 +121,10 @@ class Team:
         self.machine = machine.this(app)
         self._tag = "." + key(self.machine)[:8]
         self.plain = Postgres(store, self.machine)
-        self.shelf = self.plain
+        url = app.config["vectors.url"]
+        self.shelf: Postgres | Qdrant = Qdrant(self.plain, url) if url else self.plain
+        #: Why vectors were not looked at, where only those could not be.
+        self.lacks = ""
         self.where = store.where
 
     def name(self, folder: str) -> str:
@@ -168,7 +172,11 @@ class Team:
         if meant is None:
             return []
         with self.plain.asking():
-            found = search(self.shelf, embedder, query, meant, most)
+            try:
+                found = search(self.shelf, embedder, query, meant, most)
+            except VectorsAway as problem:
+                self.lacks = str(problem)
+                found = search(self.shelf, None, query, meant, most)
             rows = {row.uid: told for row, told in self._told(local, where, [one.row for one in found])}
         return [replace(one, row=rows[one.row.uid]) for one in found if one.row.uid in rows]
 
