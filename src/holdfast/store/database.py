@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -118,12 +119,14 @@ class Store:
         try:
             yield
         except DBAPIError as problem:
-            raise self._trouble(problem) from problem
+            raise self._trouble(str(problem.orig)) from problem
+        except sqlite3.Error as problem:  # of a statement that went to the driver itself
+            raise self._trouble(str(problem)) from problem
         except PoolTimeout as problem:
             raise Unavailable(f"{self.where}: all connections of this process are in use") from problem
 
-    def _trouble(self, problem: DBAPIError) -> HoldfastError:
-        return Unavailable(f"{self.where} cannot be used now: {problem.orig}")
+    def _trouble(self, said: str) -> HoldfastError:
+        return Unavailable(f"{self.where} cannot be used now: {said}")
 
 
 class SQLite(Store):
@@ -184,17 +187,17 @@ class SQLite(Store):
         finally:
             os.close(fd)
 
-    def _trouble(self, problem: DBAPIError) -> HoldfastError:
-        said = str(problem.orig)
+    def _trouble(self, said: str) -> HoldfastError:
         if any(word in said for word in _DAMAGED):
             return Damaged(
                 f"{self.where} is damaged ({said}); nothing was changed. Move it aside together with its "
                 "-wal and -shm files: a new one is made, without the tasks of the old"
             )
-        return super()._trouble(problem)
+        return super()._trouble(said)
 
 
 def _begin(connection: Connection) -> None:
     """Who will write says so at once: a reader that turns writer is refused when another was faster."""
     reads = connection.get_execution_options().get(_READS)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    driver: Any = connection.connection.driver_connection
+    driver.execute("BEGIN" if reads else "BEGIN IMMEDIATE")

@@ -76,9 +76,9 @@ class PostgreSQL(Store):
         finally:
             alarm.cancel()
 
-    def _trouble(self, problem: DBAPIError) -> HoldfastError:
-        said = str(problem.orig).strip().splitlines()[0][:300]
-        return Unavailable(f"{self.where} cannot be used now: {said}; see `holdfast team status`")
+    def _trouble(self, said: str) -> HoldfastError:
+        first = said.strip().splitlines()[0][:300]
+        return Unavailable(f"{self.where} cannot be used now: {first}; see `holdfast team status`")
 
 
 def _address(url: str) -> URL:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import Connection, and_, bindparam, case, func, select
 
 from holdfast.clock import elapsed, now
 from holdfast.errors import BadInput
@@ -20,17 +21,22 @@ from holdfast.store.clocks import Moment, moment
 from holdfast.store.database import Store
 from holdfast.store.holders import Holder
 from holdfast.store.leases import NO_CLAIM, end_claims, is_anothers, is_any_over, lease
+from holdfast.store.prepared import Prepared
 from holdfast.store.tables import TASKS
 from holdfast.store.task import (
     BLOCKED,
     CLAIMED,
     FINISHED,
     IS_BLOCKED,
+    IS_CLAIMED,
+    IS_FINISHED,
+    IS_OPEN,
     OPEN,
     ROW,
     Draft,
     Task,
     added,
+    as_task,
     changed,
     check_needs,
     locked,
@@ -44,13 +50,19 @@ _LOOKS_S = 1.0
 #: Seconds between two looks of one that waits, at first and at last.
 _WAITS_S = 0.05, 1.0
 #: Of two who ask at once each gets its own: what another has locked is skipped.
-_NEXT = (
-    ROW.where(TASKS.c.project == bindparam("project"), TASKS.c.state == OPEN, ~IS_BLOCKED)
+_FIRST = (
+    ROW.where(TASKS.c.project == bindparam("project"), IS_OPEN, ~IS_BLOCKED)
     .order_by(TASKS.c.priority.desc(), TASKS.c.number)
     .limit(1)
     .with_for_update(skip_locked=True, of=TASKS)
 )
-_WITH_PROCESS = select(TASKS).where(TASKS.c.state == CLAIMED, TASKS.c.process != 0)
+_ALL = 2**31 - 1
+_NEXT = Prepared(_FIRST)
+_WITH_PROCESS = Prepared(
+    select(*(TASKS.c[name] for name in "number claims holder machine process started".split())).where(
+        IS_CLAIMED, TASKS.c.process != 0
+    )
+)
 
 
 def _nothing(event: str, **data: object) -> None:
@@ -169,23 +181,19 @@ class Queue:
     def tasks(self, project: str | None, state: str | None, most: int) -> list[Task]:
         """Those to be done first in front, then what is finished, newest first; 0: all."""
         self.settle()
-        asked = ROW if project is None else ROW.where(TASKS.c.project == project)
-        to_do = asked.where(TASKS.c.state != FINISHED)
-        if state in (OPEN, BLOCKED):
-            to_do = asked.where(TASKS.c.state == OPEN, IS_BLOCKED if state == BLOCKED else ~IS_BLOCKED)
-        elif state == CLAIMED:
-            to_do = asked.where(TASKS.c.state == CLAIMED)
-        to_do = to_do.order_by(TASKS.c.priority.desc(), TASKS.c.number)
-        done = asked.where(TASKS.c.state == FINISHED).order_by(TASKS.c.finished_at.desc())
+        most = most or _ALL
+        asked = {} if project is None else {"project": project}
         with self.store.reading() as connection:
-            rows = [] if state == FINISHED else list(connection.execute(to_do.limit(most or None)))
-            if state in (None, FINISHED) and (not most or len(rows) < most):
-                rows += connection.execute(done.limit(most - len(rows) if most else None))
+            rows: list[Any] = []
+            if state != FINISHED:
+                rows = _listed(state, bool(asked))(connection, **asked, most=most)
+            if state in (None, FINISHED) and len(rows) < most:
+                rows += _listed(FINISHED, bool(asked))(connection, **asked, most=most - len(rows))
             return told(connection, [row._asdict() for row in rows], moment(connection))
 
     def counts(self, project: str) -> dict[str, int]:
         """State -> how many tasks of the project are in it."""
-        state = case((and_(TASKS.c.state == OPEN, IS_BLOCKED), BLOCKED), else_=TASKS.c.state).label("state")
+        state = case((and_(IS_OPEN, IS_BLOCKED), BLOCKED), else_=TASKS.c.state).label("state")
         each = select(state).where(TASKS.c.project == project).subquery()
         with self.store.reading() as connection:
             rows = connection.execute(select(each.c.state, func.count()).group_by(each.c.state))
@@ -235,29 +243,47 @@ class Queue:
             return []
         self._looked = elapsed()
         with self.store.reading() as connection:
-            rows = connection.execute(_WITH_PROCESS).all()
+            rows = _WITH_PROCESS(connection)
         return [
             (row.number, row.claims)
             for row in rows
             if self._is_gone(Holder(row.holder, row.machine, row.process, row.started))
         ]
 
-    def _tell(self, ended: list[tuple[Row[Any], str]]) -> None:
+    def _tell(self, ended: list[tuple[Any, str]]) -> None:
         for row, why in ended:
             self._note("task.released", task=row.number, uid=row.uid, holder=row.holder, why=why)
 
     def _as_task(self, row: Mapping[str, Any], at: Moment) -> Task:
         """What it needs never changes, so nobody has to wait while it is looked up."""
+        if not row["has_needs"]:
+            return as_task(row, [], at)
         with self.store.reading() as connection:
             return told(connection, [row], at)[0]
 
 
-def _next(connection: Connection, project: str, shut: Collection[int]) -> Row[Any] | None:
-    asked = _NEXT.where(TASKS.c.number.not_in(shut)) if shut else _NEXT
-    return connection.execute(asked, {"project": project}).first()
+@cache
+def _listed(state: str | None, of_project: bool) -> Prepared:
+    """Without a state: all that is to be done."""
+    which = {
+        None: ~IS_FINISHED,
+        OPEN: and_(IS_OPEN, ~IS_BLOCKED),
+        BLOCKED: and_(IS_OPEN, IS_BLOCKED),
+        CLAIMED: IS_CLAIMED,
+        FINISHED: IS_FINISHED,
+    }[state]
+    order = [TASKS.c.finished_at.desc()] if state == FINISHED else [TASKS.c.priority.desc(), TASKS.c.number]
+    asked = ROW.where(TASKS.c.project == bindparam("project")) if of_project else ROW
+    return Prepared(asked.where(which).order_by(*order).limit(bindparam("most")))
 
 
-def _this(connection: Connection, number: int, holder: Holder, shut: Collection[int]) -> Row[Any]:
+def _next(connection: Connection, project: str, shut: Collection[int]) -> Any:
+    if shut:
+        return connection.execute(_FIRST.where(TASKS.c.number.not_in(shut)), {"project": project}).first()
+    return next(iter(_NEXT(connection, project=project)), None)
+
+
+def _this(connection: Connection, number: int, holder: Holder, shut: Collection[int]) -> Any:
     row = locked(connection, number)
     if row.state == FINISHED or row.holder not in ("", holder.name):
         raise BadInput(f"{_is(row)}; `holdfast task claim` without a number takes the next that is free")
@@ -272,7 +298,7 @@ def _this(connection: Connection, number: int, holder: Holder, shut: Collection[
     return row
 
 
-def _is(row: Row[Any]) -> str:
+def _is(row: Any) -> str:
     if row.state == CLAIMED:
         return f"task {row.number} is held by {row.holder}"
     if row.state == FINISHED:
