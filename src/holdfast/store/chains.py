@@ -27,7 +27,7 @@ _LIVE = and_(
     WAITS.c.until > bindparam("at"),
     WAITS.c.until <= bindparam("at") + WAITS.c.lease_ms,
 )
-_WAITED = Prepared(select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder"), _LIVE))
+WAITED = Prepared(select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder"), _LIVE))
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _forgetting(names: tuple[str, ...]) -> Prepared:
 
 def ahead(connection: Connection, at: Moment, holder: str) -> set[int]:
     """Tasks that have to be finished before `holder` goes on: it cannot be the one who does them."""
-    waited = {row.task for row in _WAITED(connection, holder=holder, clock=at.clock, at=at.at)}
+    waited = {row.task for row in WAITED(connection, holder=holder, clock=at.clock, at=at.at)}
     if waited and connection.dialect.name == "postgresql":
         connection.execute(_ONE_BY_ONE)
     found: set[int] = set()

@@ -24,6 +24,7 @@ from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.store import migrations
+from holdfast.store.prepared import Prepared
 from holdfast.store.turns import turn
 
 #: Seconds that one waits for others.
@@ -75,8 +76,11 @@ class Store:
         self.where = where
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction: all of it, on the disk when this ends, or nothing."""
+    def writing(self, *by: Prepared) -> Iterator[Connection]:
+        """One transaction: all of it, on the disk when this ends, or nothing. `by` what it will be done:
+        prepared before anybody has to wait for it."""
+        for statement in by:
+            statement.prepare()
         with self._told(), self.engine.connect() as connection, self._answering(connection):
             with self._alone(), connection.begin():
                 yield connection

@@ -33,7 +33,7 @@ _OVER = select(TASKS).where(
     ),
 )
 _ENDING = Prepared(_OVER.limit(1))
-_ENDING_NOW = Prepared(_OVER.with_for_update(skip_locked=True, of=TASKS))
+ENDING_NOW = Prepared(_OVER.with_for_update(skip_locked=True, of=TASKS))
 
 
 def lease(at: Moment, lease_s: float) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def end_claims(
     """(claim, why) of those that are ended now. One whose time says nothing gets a whole lease from now on:
     neither lost too soon nor kept for ever."""
     ended: dict[int, tuple[Any, str]] = {}
-    for row in _ENDING_NOW(connection, clock=at.clock, at=at.at):
+    for row in ENDING_NOW(connection, clock=at.clock, at=at.at):
         if row.clock == at.clock and row.until <= at.at:
             ended[row.number] = row, "expired"
         else:

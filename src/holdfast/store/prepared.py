@@ -31,8 +31,7 @@ class Prepared:
         if connection.dialect.name != "sqlite":
             result = connection.execute(self._statement, values)
             return list(result) if result.returns_rows else []
-        if not self._words:
-            self._prepare()
+        self.prepare()
         if not connection.in_transaction():
             connection.begin()  # as `execute` would: all that is read is of one moment
         driver: Any = connection.connection.driver_connection
@@ -43,7 +42,10 @@ class Prepared:
             self._row = _named("Row", [column[0] for column in found.description])
         return [self._row(*row) for row in found]
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """For SQLite; once."""
+        if self._words:
+            return
         made = self._statement.compile(dialect=SQLiteDialect(paramstyle="named"))
         assert isinstance(made, SQLCompiler)
         self._always = {name: value for name, value in made.params.items() if value is not None}

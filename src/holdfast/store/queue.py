@@ -20,11 +20,14 @@ from holdfast.store import chains
 from holdfast.store.clocks import Moment, moment
 from holdfast.store.database import Store
 from holdfast.store.holders import Holder
-from holdfast.store.leases import NO_CLAIM, end_claims, is_anothers, is_any_over, lease
+from holdfast.store.leases import ENDING_NOW, NO_CLAIM, end_claims, is_anothers, is_any_over, lease
 from holdfast.store.prepared import Prepared
 from holdfast.store.tables import TASKS
 from holdfast.store.task import (
+    ADDED,
     BLOCKED,
+    BY_UID,
+    CHANGED,
     CLAIMED,
     FINISHED,
     IS_BLOCKED,
@@ -33,6 +36,7 @@ from holdfast.store.task import (
     IS_OPEN,
     OPEN,
     ROW,
+    THIS,
     Draft,
     Task,
     added,
@@ -58,6 +62,7 @@ _FIRST = (
 )
 _ALL = 2**31 - 1
 _NEXT = Prepared(_FIRST)
+_ADDS, _CLAIMS, _CHANGES = (BY_UID, ADDED), (ENDING_NOW, chains.WAITED, _NEXT, CHANGED), (THIS, CHANGED)
 _WITH_PROCESS = Prepared(
     select(*(TASKS.c[name] for name in "number claims holder machine process started".split())).where(
         IS_CLAIMED, TASKS.c.process != 0
@@ -95,7 +100,7 @@ class Queue:
             raise BadInput("two of these tasks have the same name; give each its own")
         order = chains.in_order({name: draft.needs for name, draft in named.items()})
         numbers: dict[int | str, int] = {}
-        with self.store.writing() as connection:
+        with self.store.writing(*_ADDS) as connection:
             check_needs(connection, [need for draft in drafts for need in draft.needs if type(need) is int])
             for name in order:
                 numbers[name] = added(connection, named[name], by, numbers)
@@ -112,7 +117,7 @@ class Queue:
         none that could be claimed now. Claiming what one holds is renewing it."""
         gone = self._gone()
         row = None
-        with self.store.writing() as connection:
+        with self.store.writing(*_CLAIMS) as connection:
             at = moment(connection)
             ended = end_claims(connection, at, gone)
             shut = chains.ahead(connection, at, holder.name)
@@ -134,7 +139,7 @@ class Queue:
         return self._as_task(row, at)
 
     def renew(self, number: int, holder: str, lease_s: float) -> Task:
-        with self.store.writing() as connection:
+        with self.store.writing(*_CHANGES) as connection:
             found, at = locked(connection, number), moment(connection)
             if found.state != CLAIMED or found.holder != holder:
                 raise BadInput(f"{_is(found)}, so {holder} cannot renew it; claim it again if it is open")
@@ -144,7 +149,7 @@ class Queue:
     def finish(self, number: int, holder: str, result: str) -> Task:
         """Once: said again by the same holder, it is as it was. A task that nobody holds may be finished by
         anybody: its lease ended while the work was done, or it is not needed any more."""
-        with self.store.writing() as connection:
+        with self.store.writing(*_CHANGES) as connection:
             found, at = locked(connection, number), moment(connection)
             again = found.state == FINISHED and found.finished_by == holder
             if not again and (found.state == FINISHED or is_anothers(found, holder, at)):
@@ -162,7 +167,7 @@ class Queue:
 
     def release(self, number: int, holder: str, by_force: bool = False) -> Task:
         """The task is open again. Of one that is open already nothing changes."""
-        with self.store.writing() as connection:
+        with self.store.writing(*_CHANGES) as connection:
             found, at = locked(connection, number), moment(connection)
             if found.state == FINISHED or (is_anothers(found, holder, at) and not by_force):
                 raise BadInput(f"{_is(found)}, so {holder} cannot release it")

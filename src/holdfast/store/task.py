@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, exists, insert, literal_column, select, update
@@ -36,14 +35,21 @@ ROW = select(
 )
 _THESE = ROW.where(TASKS.c.number.in_(bindparam("numbers", expanding=True))).order_by(TASKS.c.number)
 _ONE = ROW.where(TASKS.c.number == bindparam("number"))
-_THIS = Prepared(_ONE)
-_THIS_LOCKED = Prepared(_ONE.with_for_update(of=TASKS))
+_SEEN = Prepared(_ONE)
+THIS = Prepared(_ONE.with_for_update(of=TASKS))
 _NEEDED = (
     select(NEEDS).where(NEEDS.c.task.in_(bindparam("numbers", expanding=True))).order_by(NEEDS.c.needs)
 )
 _NEEDED_BY = Prepared(select(NEEDS).where(NEEDS.c.task == bindparam("number")).order_by(NEEDS.c.needs))
-_BY_UID = Prepared(select(TASKS.c.number).where(TASKS.c.uid == bindparam("uid")))
-_ADDED = Prepared(
+BY_UID = Prepared(select(TASKS.c.number).where(TASKS.c.uid == bindparam("uid")))
+_CHANGES = "state claims finished_by finished_at result".split()
+_CHANGES += "holder machine process started lease_ms clock until".split()
+CHANGED = Prepared(
+    update(TASKS)
+    .where(TASKS.c.number == bindparam("this"))
+    .values({name: bindparam(f"new_{name}") for name in _CHANGES})
+)
+ADDED = Prepared(
     insert(TASKS).values(
         {
             name: bindparam(name)
@@ -93,7 +99,7 @@ class Task:
 def added(connection: Connection, draft: Draft, by: str, numbers: dict[int | str, int]) -> int:
     at = now()
     uid = draft.uid or new_id(at)
-    known = _BY_UID(connection, uid=uid) if draft.uid else []
+    known = BY_UID(connection, uid=uid) if draft.uid else []
     if known:
         return int(known[0].number)
     values = {
@@ -101,8 +107,8 @@ def added(connection: Connection, draft: Draft, by: str, numbers: dict[int | str
         **{"payload": json.dumps(draft.payload, ensure_ascii=False), "priority": draft.priority},
         **{"state": OPEN, "added_by": by, "added_at": at},
     }
-    _ADDED(connection, **values)
-    number = int(_BY_UID(connection, uid=uid)[0].number)
+    ADDED(connection, **values)
+    number = int(BY_UID(connection, uid=uid)[0].number)
     needs = {need if type(need) is int else numbers[need] for need in draft.needs}
     if needs:
         connection.execute(insert(NEEDS), [{"task": number, "needs": need} for need in sorted(needs)])
@@ -121,7 +127,7 @@ def check_needs(connection: Connection, needs: Collection[int]) -> None:
 
 
 def locked(connection: Connection, number: int) -> Any:
-    rows = _THIS_LOCKED(connection, number=possible(number))
+    rows = THIS(connection, number=possible(number))
     if not rows:
         raise _unknown(number)
     return rows[0]
@@ -140,20 +146,14 @@ def _unknown(number: int) -> NotFound:
 
 def changed(connection: Connection, row: Any, **values: Any) -> dict[str, Any]:
     """The row as it is then."""
-    said = {f"new_{name}": value for name, value in values.items()}
-    _changing(tuple(values))(connection, this=row.number, **said)
-    return {**row._asdict(), **values}
-
-
-@cache
-def _changing(names: tuple[str, ...]) -> Prepared:
-    told: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-    return Prepared(update(TASKS).where(TASKS.c.number == bindparam("this")).values(told))
+    now_is = {**row._asdict(), **values}
+    CHANGED(connection, this=row.number, **{f"new_{name}": now_is[name] for name in _CHANGES})
+    return now_is
 
 
 def numbered(connection: Connection, numbers: Sequence[int], at: Moment) -> list[Task]:
     if len(numbers) == 1:
-        rows = _THIS(connection, number=numbers[0])
+        rows = _SEEN(connection, number=numbers[0])
     else:
         rows = list(connection.execute(_THESE, {"numbers": numbers}))
     if not rows:
