@@ -6,6 +6,7 @@ network that swallows everything, there is one on this side, which cuts the conn
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -85,6 +86,9 @@ def _address(url: str) -> URL:
     """BadInput never repeats what was given: there may be a password in it."""
     try:
         import psycopg  # noqa: F401
+
+        # It tells of lost connections by itself, to whoever reads stderr; we tell of them in our words.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
     except ModuleNotFoundError:
         raise MissingExtra("a team's store needs the extra `team`: pip install 'holdfast[team]'") from None
     try:
