@@ -104,11 +104,11 @@ def _hooks(name: str, machine: Machine, asks: bool) -> Iterator[Contender]:
 
 
 def told(rows: list[Row]) -> str:
-    cells = [
-        [row.event, row.store, f"{row.cost.wall_s * 1000:.1f}", f"{row.cost.cpu_s * 1000:.1f}"]
-        + [f"{row.wall:.2f}", f"{row.cpu:.2f}"]
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        figures = [1000 * row.cost.wall_s, 1000 * row.cost.cpu_s]
+        ratios = [f"{row.wall:.2f}", f"{row.cpu:.2f}"]
+        cells.append([row.event, row.store, *(f"{ms:.1f}" for ms in figures), *ratios])
     return table(
         ["hook", "the team's store", "wall ms", "CPU ms", "× answers, wall", "× answers, CPU"], cells
     )

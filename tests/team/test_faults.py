@@ -275,7 +275,7 @@ def test_a_sender_that_removes_before_it_has_committed_is_found_out(
     real = Outgoing.send
     monkeypatch.setattr(Outgoing, "send", careless)
     engine.pause(True)
-    monkeypatch.setattr(sync, "opened", lambda app: PostgreSQL(ann.url))
+    monkeypatch.setattr(sync, "opened", lambda app, **_: PostgreSQL(ann.url))
     assert ann.round().trouble
     engine.pause(False)
     ann.round()
