@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import bundle
+from holdfast import bundle, bundling
 from hooks import (
     PACKAGE,
     PYTHON,
@@ -26,7 +26,7 @@ from session import Script
 
 #: Beyond what a bare `python -I -S` has. A longer list is a reviewed decision.
 LOADED = (
-    "_json gc holdfast holdfast.app holdfast.clock holdfast.core holdfast.core.config "
+    "_json gc holdfast holdfast.app holdfast.bundle holdfast.clock holdfast.core holdfast.core.config "
     "holdfast.core.decide holdfast.core.events holdfast.core.fold holdfast.core.forecast "
     "holdfast.core.gauge holdfast.core.guard holdfast.core.heard holdfast.core.jsontext "
     "holdfast.core.ladder holdfast.core.lines holdfast.core.meter holdfast.core.rewind "
@@ -106,7 +106,7 @@ def test_nor_where_something_is_saved_said_or_left_in_a_vault(name, fields, sess
 
 def test_the_bundle_holds_exactly_the_modules_of_ours_that_a_hook_loads(session, home):
     run_silently(session, home)
-    stems = (f"holdfast/{stem}".removesuffix("/__init__").replace("/", ".") for stem in bundle.HOT)
+    stems = (f"holdfast/{stem}".removesuffix("/__init__").replace("/", ".") for stem in bundling.HOT)
     assert sorted(stems) == sorted(m for m in loaded(session, home) if m.partition(".")[0] == "holdfast")
 
 
@@ -136,6 +136,85 @@ def test_what_saves_and_says_comes_from_a_bundle_of_its_own(tmp_path):
     assert cache.read_bytes() != whole
 
 
+def found_by_import(payload: dict, home: Path, *args: str, package: Path = PACKAGE) -> list[str]:
+    """What Python's import system had to look for: what a bundle brings it does not see."""
+    done = subprocess.run(
+        [PYTHON, "-I", "-S", "-X", "importtime", str(package / "launch.py"), *args],
+        input=encode(payload),
+        env=environ(home),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    return [line.rpartition("|")[2].strip() for line in done.stderr.decode().split("\n")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "args"),
+    [
+        ({}, ()),
+        ({"tool_input": {"command": "pytest -q"}}, ()),
+        ({"hook_event_name": "SessionStart", "source": "compact"}, ()),
+        ({"hook_event_name": ""}, ("statusline",)),
+    ],
+)
+def test_nothing_of_ours_is_looked_for_one_by_one(fields, args, session, home):
+    payload = {**session, **fields}
+    run_silently(session, home)
+    for _ in range(2):  # the first makes what is not there yet
+        found = found_by_import(payload, home, *args)
+    assert "gc" in found
+    assert not [name for name in found if name.startswith("holdfast")]
+    assert not {"_json", "encodings.utf_16_le"} & {*found}
+
+
+def test_where_the_json_module_is_elsewhere_it_is_looked_for(session, home, tmp_path):
+    package = copy_package(tmp_path / "copy")
+    edit(package / "bundle.py", "/_json{", "/elsewhere/_json{")
+    run_silently(session, home, package=package)
+    assert "_json" in found_by_import(session, home, package=package)
+    assert state(home)["heard"]["calls"] == 2
+
+
+@pytest.mark.parametrize("group", ["line", "tree"])
+def test_a_small_group_is_made_again_when_a_source_has_changed(group, session, home, tmp_path):
+    package = copy_package(tmp_path / "copy")
+    cache = Path(bundle.path(str(package), group))
+    args = ("statusline",) if group == "line" else ()
+    payload = {**session, "tool_input": {"command": "pytest -q"}}
+    run_silently(session, home, package=package)
+    found_by_import(payload, home, *args, package=package)
+    made = cache.read_bytes()
+    source = package / f"{bundling.GROUPS[group][-1]}.py"
+    source.write_text(source.read_text() + "# changed\n")
+    found_by_import(payload, home, *args, package=package)
+    assert cache.read_bytes() != made
+
+
+def test_a_group_is_loaded_once_its_last_module_is_there():
+    last = {group: stems[-1] for group, stems in bundling.GROUPS.items() if group != "hot"}
+    assert {group: f"holdfast/{stem}".replace("/", ".") for group, stem in last.items()} == bundle._LAST
+
+
+def test_launch_begins_with_the_loader_and_knows_the_layout():
+    assert bundling.HOT[1] == "bundle"
+    assert f"source_hash({bundle.LAYOUT}, " in (PACKAGE / "launch.py").read_text()
+
+
+def test_what_is_bundled_has_no_annotations_and_does_the_same(tmp_path):
+    source = tmp_path / "one.py"
+    source.write_text(
+        "class A:\n    def f(self, a: int, /, b: str = 'b', *c: int, d: int = 4, **e: int) -> tuple:\n"
+        "        return a, b, c, d, e\n\nasync def g(a: A) -> None: ...\n"
+    )
+    for bare in (True, False):
+        ((_, _, _, _, code),) = bundling._compiled(str(tmp_path), ["one"], bare=bare)
+        made: dict = {}
+        exec(code, made)
+        assert made["A"]().f(1, "2", 3, z=5) == (1, "2", (3,), 4, {"z": 5})
+        assert bool(made["A"].f.__annotations__) == bool(made["g"].__annotations__) == (not bare)
+
+
 def test_each_bundled_module_needs_only_those_before_it(session, home, tmp_path):
     """With every other way to import them taken away."""
     package = copy_package(tmp_path / "copy")
@@ -159,9 +238,10 @@ def needed(stem: str) -> set[str]:
 
 def test_no_module_of_a_bundle_has_to_be_looked_for():
     """One that comes too late is loaded from its own file first, which costs more than all the others."""
-    order = [*bundle.HOT, *bundle.LATER]
-    late = [(stem, one) for at, stem in enumerate(order) for one in needed(stem) - {*order[:at]}]
-    assert late == []
+    for group in (bundling.LINE, bundling.TREE, bundling.LATER):
+        order = [*bundling.HOT, *group]
+        late = [(stem, one) for at, stem in enumerate(order) for one in needed(stem) - {*order[:at]}]
+        assert late == []
 
 
 def pythons() -> list[str]:

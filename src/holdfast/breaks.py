@@ -17,7 +17,7 @@ from holdfast.core.jsontext import text
 from holdfast.core.outcome import outcome
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, results, saves, spool, trail, worktree
+from holdfast.disk import checkpoints, git, results, saves, spool, trail
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import HoldfastError
 from holdfast.material import Ground, redactor_of
@@ -163,7 +163,7 @@ def _run_in(app: Holdfast, tree: "Worktree", run: dict) -> dict:
     """Tests that passed say something about a commit only if nothing else was in the tree. Only git can
     tell, and is asked while that is so."""
     command = excerpt(redactor_of(app, tree.root).text(run["command"][:_LOOKED_AT]), _LONGEST_COMMAND)
-    clean = run["passed"] and bool(tree.commit) and worktree.is_clean(tree, app.environ)
+    clean = run["passed"] and bool(tree.commit) and git.is_clean(tree, app.environ)
     return {**spool.about(tree, app.environ), **run, "command": command, "clean": clean}
 
 
@@ -220,7 +220,7 @@ def _environment(app: Holdfast, entry: dict) -> str:
 
 def _save(app: Holdfast, entry: dict, environment: str) -> dict:
     if not entry["commit"]:  # git keeps its refs in a form that only git reads
-        branch, commit = worktree.asked(entry["root"], app.environ, _PATIENCE_S)
+        branch, commit = git.asked(entry["root"], app.environ, _PATIENCE_S)
         entry = {**entry, "branch": branch, "commit": commit}
     ground = Ground(entry["root"])
     redactor = redactor_of(app, ground.project)
@@ -249,7 +249,7 @@ def _save(app: Holdfast, entry: dict, environment: str) -> dict:
 
 def _of_commit(app: Holdfast, entry: dict, redactor: "Redactor") -> tuple[dict[str, str], list[str]]:
     commit, common = entry["commit"], entry["common"]
-    subject, files = worktree.committed(common, commit, app.environ, _PATIENCE_S)
+    subject, files = git.committed(common, commit, app.environ, _PATIENCE_S)
     said = commit_said(redactor, subject, entry["branch"], commit, files)
     tags = commit_tags(entry["branch"], commit)
     return said, [*tags, "rebase"] if entry["kind"] == spool.SERIES else tags

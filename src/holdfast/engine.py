@@ -7,7 +7,7 @@ else brings an event.
 import posix
 import time
 
-from holdfast import watch
+from holdfast import bundle, watch
 from holdfast.app import READ, Holdfast
 from holdfast.clock import elapsed
 from holdfast.core import guard
@@ -74,6 +74,8 @@ class Reply:
 def handle(event: Event, app: Holdfast) -> Reply:
     if event.name == "SubagentStop" and not event.agent_type:
         return Reply()  # the client's own summariser, at every compaction: no agent of the session
+    if event.name in _SPEAKS:
+        _load_early(app)
     home = app.home
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
@@ -126,7 +128,7 @@ def _end(event: Event, state: State, app: Holdfast) -> None:
 
     noted.note(app.home, event.session, event.agent)
     if app.config["vault.path"]:
-        _load_more(app)
+        load_more(app)
         from holdfast import breadcrumb  # only where there is a vault
 
         breadcrumb.leave(event, state, app)
@@ -171,7 +173,7 @@ class _Once:
 
 
 def _say(event: Event, state: State, app: Holdfast, once: _Once) -> str:
-    _load_more(app)
+    load_more(app)
     from holdfast import restoring  # only a compaction and a beginning are spoken at
 
     return restoring.say(event, state, app, once)
@@ -197,7 +199,7 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int
     if not (why or state.heard.owed) or event.name == STATUSLINE:
         sessions.save(app.home, state)
         return {}
-    _load_more(app)
+    load_more(app)
     from holdfast import saving  # most hooks have nothing to save
 
     if why:
@@ -210,11 +212,26 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int
     return saving.pay(state, event, app, reading, rung, once)
 
 
-def _load_more(app: Holdfast) -> None:
-    if app.in_hook:
-        from holdfast import bundle
+def load_more(app: Holdfast, group: str = "later") -> None:
+    """Modules that most hooks do without, at once: one by one they cost more."""
+    if not app.in_hook:
+        return
+    try:
+        bundle.load(group)
+    except OSError:
+        from holdfast import bundling
 
-        bundle.later()
+        bundle.execute(bundling.build(bundle.package(), group))
+
+
+def _load_early(app: Holdfast) -> None:
+    """What will be needed anyway, before parts of it are. Not where it has first to be made: that takes
+    time which reading the transcript needs more."""
+    if app.in_hook:
+        try:
+            bundle.load("later")
+        except OSError:
+            pass
 
 
 def _pay_for_agents(event: Event, app: Holdfast) -> None:
@@ -285,10 +302,12 @@ def _breakpoints(state: State, event: Event, app: Holdfast) -> list[str]:
     if not heard.board or _begins(event):
         _find_tree(state, event)
     command = _ran(event)
+    if command:
+        load_more(app, "tree")
     tree = _tree(event.cwd) if command else None
     if not tree and event.name != BROKE and not files.is_there(f"{app.home.spool}/{heard.tree}"):
         return []
-    _load_more(app)
+    load_more(app)
     from holdfast import breaks
 
     try:
@@ -333,7 +352,7 @@ def _mail(state: State, event: Event, app: Holdfast) -> bool:
 
 def _by_mail(step: str, state: State, event: Event, app: Holdfast) -> str:
     """One of its steps. The session's own work does not wait for what others say."""
-    _load_more(app)
+    load_more(app)
     from holdfast import mail
 
     try:

@@ -48,6 +48,13 @@ class Late(HoldfastError):
     status = 504
 
 
+class Forbidden(HoldfastError):
+    """Who asks may not; asking again changes nothing."""
+
+    exit_code = 8
+    status = 403
+
+
 def is_full(problem: OSError) -> bool:
     """Whether the disk, or what may be used of it, has no room left."""
     from errno import EDQUOT, ENOSPC  # seldom asked for

@@ -93,6 +93,7 @@ def _stands_down(app: Holdfast, event: Event) -> bool:
 
 def _statusline(app: Holdfast, event: Event) -> str:
     """What the user had there before is shown even when ours fails."""
+    engine.load_more(app, "line")
     from holdfast import statusline
 
     try:

@@ -18,30 +18,19 @@ try:
 
         stdio.main()
     try:
-        fd = posix.open(f"{package}/__pycache__/hot.{sys.implementation.cache_tag}", posix.O_RDONLY)
-        data = posix.read(fd, 1 << 20)
+        fd = posix.open(package + "/__pycache__/hot." + sys.implementation.cache_tag, posix.O_RDONLY)
+        data = memoryview(posix.read(fd, 1 << 20))
         posix.close(fd)
-        if source_hash(0, data[8:]) != data[:8]:
+        if source_hash(2, data[8:]) != data[:8]:
             raise OSError
-        modules = marshal.loads(memoryview(data)[8:])
-        for _, stem, changed, size, _ in modules:
-            now = posix.stat(f"{package}/{stem}.py")
-            if now.st_mtime_ns != changed or now.st_size != size:
-                raise OSError
+        modules = marshal.loads(data[8:])
+        bundle = {"__file__": package + "/bundle.py"}
+        exec(modules[1][-1], bundle)  # its own code
+        bundle["run"](modules)
     except OSError:
-        from holdfast import bundle
+        from holdfast import bundling
 
-        bundle.build(package)
-        modules = ()
-    for name, stem, _, _, code in modules:
-        module = sys.modules[name] = type(sys)(name)
-        module.__file__ = f"{package}/{stem}.py"
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], child, module)
-        if stem.endswith("__init__"):
-            module.__path__ = [module.__file__[: -len("/__init__.py")]]
-        exec(code, module.__dict__)
+        bundling.build(package)
     from holdfast import hook
 
     hook.main()

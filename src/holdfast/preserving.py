@@ -12,7 +12,7 @@ from holdfast.core.events import Event
 from holdfast.core.jsontext import dump
 from holdfast.core.plain import excerpt
 from holdfast.core.state import State
-from holdfast.disk import sessions, worktree
+from holdfast.disk import git, sessions
 from holdfast.material import Material
 
 
@@ -53,8 +53,8 @@ def _diff(app: Holdfast, material: Material) -> list[str]:
     tree = material.ground.tree
     if not tree:
         return []
-    began, seconds = elapsed(), min(worktree.PATIENCE_S, app.left(ANSWERED))
-    lines = worktree.diff_stat(tree, app.environ, seconds) if seconds > 0 else []
+    began, seconds = elapsed(), min(git.PATIENCE_S, app.left(ANSWERED))
+    lines = git.diff_stat(tree, app.environ, seconds) if seconds > 0 else []
     if elapsed() - began >= seconds:
         what = "without the diff: there was no time to ask git for it"
         note(app, material.state, "degraded.block", what)

@@ -9,11 +9,10 @@ import posix
 
 from holdfast.app import Holdfast
 from holdfast.core.events import Event
-from holdfast.core.gauge import Reading
+from holdfast.core.gauge import Reading, thousands
 from holdfast.core.guard import Look, is_full
 from holdfast.core.jsontext import dump
 from holdfast.core.ladder import ADVISORY, BELOW, WARNING
-from holdfast.core.plain import thousands
 from holdfast.core.state import State
 from holdfast.disk.wiring import MARK, applying, setting
 from holdfast.errors import Late

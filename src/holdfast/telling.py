@@ -7,11 +7,10 @@ from holdfast.app import Holdfast
 from holdfast.core import decide
 from holdfast.core.events import Event
 from holdfast.core.forecast import Forecast
-from holdfast.core.gauge import Reading
+from holdfast.core.gauge import Reading, thousands
 from holdfast.core.guard import ADVICE, FULL, SOON, Look
 from holdfast.core.jsontext import dump
 from holdfast.core.ladder import CHECKPOINT, CRITICAL, PROMPT, name_of
-from holdfast.core.plain import thousands
 from holdfast.core.state import State
 from holdfast.core.thrash import Burst
 from holdfast.errors import MISTAKES, HoldfastError

@@ -738,9 +738,9 @@ def test_a_git_that_does_not_answer_leaves_no_process_behind(repo: Path, tmp_pat
     slow.chmod(0o755)
     code = (
         "import os, sys\n"
-        "from holdfast.disk import worktree\n"
+        "from holdfast.disk import git, worktree\n"
         "tree = worktree.find(sys.argv[1])\n"
-        "print([worktree.is_clean(tree, dict(os.environ)) for _ in range(5)])\n"
+        "print([git.is_clean(tree, dict(os.environ)) for _ in range(5)])\n"
         "try:\n    print(os.waitpid(-1, os.WNOHANG))\nexcept ChildProcessError:\n    print('none')\n"
     )
     environ = {"PATH": f"{slow.parent}:{os.environ['PATH']}", "PYTHONPATH": str(SRC)}

@@ -1,5 +1,6 @@
 """Copied, read-only, stale or broken: the installation itself."""
 
+import _imp
 import os
 import random
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import bundle
 from holdfast.install.settings import Launcher
 from hooks import (
     PACKAGE,
@@ -60,6 +62,7 @@ def damaged_bundles(whole: bytes) -> dict[str, bytes]:
         "all but one byte": whole[:-1],
         "zeros": b"\0" * len(whole),
         "text": b"print('hello')\n" * 100,
+        "of another layout": _imp.source_hash(bundle.LAYOUT - 1, whole[8:]) + whole[8:],
         "a .pyc": b"\xa7\r\r\n" + b"\0" * 12 + whole[:500],
         **{f"random {n}": chance.randbytes(2000) for n in range(8)},
         **{f"zeros after {n} pages": (whole[: 4096 * n]).ljust(len(whole), b"\0") for n in range(1, 9)},

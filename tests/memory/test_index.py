@@ -301,3 +301,69 @@ def test_texts_that_say_the_same_have_one_shape_and_opposites_do_not() -> None:
     assert shape("?!") == ""
     assert telling("What is the gauge's name_of it?") == ["gauge", "name"]
     assert telling("what is it") == ["what", "is", "it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "other"),
+    [
+        ("我们决定使用数据库作为索引", "数据库", "文件"),
+        ("天気が良いので東京タワーに行きました", "東京タワー", "大阪"),
+        ("黒い猫が屋根の上にいる", "猫", "犬"),
+        ("เราตัดสินใจใช้ฐานข้อมูลสำหรับดัชนี", "ฐานข้อมูล", "แมว"),
+        ("ພວກເຮົາໃຊ້ຖານຂໍ້ມູນ", "ຖານຂໍ້ມູນ", "ແມວ"),
+        ("引擎 SQLite 很快", "sqlite", "mysql"),
+        ("屋根の上の猫", "猫", "犬"),
+    ],
+    ids=["Chinese", "Japanese", "one letter", "Thai", "Lao", "among others", "the last letter"],
+)
+def test_scripts_without_spaces_are_found_by_their_words(
+    shelf: Index, text: str, asked: str, other: str
+) -> None:
+    shelf.add([replace(TIDE, text=text, thread=""), replace(TIDE, uid="a2", text="nothing", thread="")])
+    assert found(shelf, *telling(asked)) == ["a1"]
+    assert found(shelf, *telling(other)) == []
+    assert shelf.common(telling(asked), Filter()).keys() == {*telling(asked)}
+    shelf.remove(["a1"])
+    assert found(shelf, *telling(asked)) == []
+
+
+def test_what_was_erased_is_known_again_whatever_words_are_taken_for() -> None:
+    """The shape of a text is kept as a hash for ever."""
+    assert shape("我们决定使用SQLite") == "76e7be1e025ea6d871f3cb54"
+
+
+_FIRST = """
+ALTER TABLE vectors DROP COLUMN change; DELETE FROM counters WHERE name IN ('vectors', 'database');
+UPDATE words SET text = (SELECT text FROM items WHERE id = words.rowid), near = ''; PRAGMA user_version = 1;
+"""
+
+
+def test_an_index_of_the_first_version_keeps_all_and_is_found_by_new_words(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    one = numpy.ones(4, dtype=numpy.float32)
+    with Index(str(path)) as shelf:
+        said = ["我们决定使用数据库", "as it is", "a gauge"]
+        shelf.add([replace(TIDE, uid=f"s{at}", text=text, seq=at) for at, text in enumerate(said)])
+        shelf.put_vectors("m", [("s0", one)])
+    with sqlite3.connect(path) as db:
+        db.executescript("DROP INDEX by_change;" + _FIRST)
+    db.close()
+    for _ in range(2):
+        with Index(str(path)) as shelf:
+            assert found(shelf, *telling("数据库"))[:2] == ["s0", "s1"]
+            assert found(shelf, "gauge")[0] == "s2"
+            assert [uid for uid, _ in shelf.nearest("m", one, Filter(), 5)] == ["s0"]
+            shelf.put_vectors("m", [("s1", one)])
+            assert len(shelf.nearest("m", one, Filter(), 5)) == 2
+            shelf.put_vectors("m", [("s1", -one)])
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    db.close()
+
+
+def test_the_first_version_would_not_find_them(shelf: Index) -> None:
+    """The control: without spaces SQLite takes all of it for one word."""
+    shelf.add([replace(TIDE, text="我们决定使用数据库", thread="")])
+    with shelf._writing() as db:
+        db.execute("UPDATE words SET text = (SELECT text FROM items)")
+    assert found(shelf, *telling("数据库")) == []

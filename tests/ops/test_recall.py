@@ -14,6 +14,7 @@ import pytest
 import carriers
 from carriers import CARRIERS, Session, play
 from holdfast.app import Holdfast
+from holdfast.core import budget as core_budget
 from holdfast.disk import noted
 from holdfast.disk.client import slug
 from holdfast.disk.home import Home
@@ -87,6 +88,48 @@ def test_without_vectors_it_still_answers_and_says_so(app, worked, monkeypatch) 
     assert not check.ok
     assert "keyword only" in check.what
     assert check.fix
+
+
+_NO_VECTORS = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numpy", "safetensors", "tokenizers", "wordllama"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import importlib.util
+real = importlib.util.find_spec
+def find_spec(name, package=None):
+    try:
+        return real(name, package)
+    except ModuleNotFoundError:
+        return None
+importlib.util.find_spec = find_spec
+from holdfast.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_where_the_packages_are_gone_every_command_of_it_answers(app, home, worked) -> None:
+    """Also when vectors were made while they were there."""
+    recall.recall(app, "sqlite")
+    uid = remember.learn(app, "The mole is painted white").uid
+
+    def told(*command: str) -> str:
+        given = [sys.executable, "-c", _NO_VECTORS, *command]
+        environ = {**os.environ, **app.environ}
+        done = subprocess.run(given, env=environ, cwd=worked.project, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for command in (["memory", "drain"], ["recall", "why sqlite and not a server?"], ["memory", "rebuild"]):
+        assert "keyword only" in told(*command)
+    assert DECIDED in told("recall", "why sqlite and not a server?")
+    assert DECIDED in told("memory", "timeline")
+    assert "painted white" in told("memory", "around", uid)
+    assert "keyword only" in told("memory", "collections")
+    assert "1 erased for good" in told("memory", "erase", uid)
+    assert "painted white" not in told("recall", "which colour has the mole, white?")
 
 
 _BARE = """
@@ -174,14 +217,26 @@ def test_an_answer_has_its_tokens_and_what_is_evicted_is_left_out(app, worked) -
     assert DECIDED not in texts(recall.recall(app, "why sqlite and not a server"))
 
 
-def test_what_does_not_fit_makes_room_for_what_does() -> None:
-    found = [
-        recall.Memory(str(at), "sessions", "user", "", "x" * size)
-        for at, size in enumerate((100, 2000, 50, 50))
-    ]
-    kept, passed_over = recall._fitting(found, 200, 2)
-    assert ([one.uid for one in kept], passed_over) == (["0", "2"], 1)
-    assert recall._fitting(found[1:2], 50, 2) == (found[1:2], 0), "the first in any case"
+def test_what_is_pinned_stands_first_among_what_answers(app, worked) -> None:
+    asked = "gauge sqlite websocket harbour"
+    last = recall.recall(app, asked, limit=3).found[-1]
+    budget.pin(app, last.text.removeprefix("> "))
+    assert recall.recall(app, asked, limit=3).found[0].uid == last.uid
+    assert last.uid not in [one.uid for one in recall.recall(app, "make tides", limit=1).found]
+    budget.unpin(app, last.text.removeprefix("> "))
+    assert recall.recall(app, asked, limit=3).found[-1].uid == last.uid
+
+
+def test_a_compartment_has_its_share_of_an_answer(app, worked) -> None:
+    """What the person typed as a rule is told in a short answer once its compartment has a share."""
+    asked, rule = "why sqlite and not a server, websocket, gauge", f"> {RULE}"
+    for name in core_budget.COMPARTMENTS:
+        budget.put(app, name, 0)
+    assert rule not in texts(recall.recall(app, asked, limit=2))
+    budget.put(app, "safety_constraints", 60)
+    found = recall.recall(app, asked, limit=2)
+    assert texts(found)[1] == rule
+    assert found.left_out
 
 
 def test_what_is_evicted_does_not_come_along_with_its_neighbours(app, worked) -> None:
@@ -557,6 +612,13 @@ def test_whatever_way_it_comes_in_recall_gives_it_back_as_data(carrier, tmp_path
     case = play(tmp_path, carrier, ALL_AT_ONCE)
     found = list(answers(tmp_path))
     assert all(one.found for one in found)
+    assert [what for one in found for what in wrong(one, case.typed)] == []
+
+
+def test_an_answer_that_begins_like_a_quotation_is_not_the_users_in_a_checkpoint_either(tmp_path) -> None:
+    case = play(tmp_path, carriers.option, PAYLOADS["thousands of lines"])
+    found = list(answers(tmp_path))
+    assert CANARY in "".join(map(shown, found))
     assert [what for one in found for what in wrong(one, case.typed)] == []
 
 

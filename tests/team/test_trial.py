@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import crowd
 import machines
-import team
 
 
 def test_what_one_machine_did_the_other_finishes_sees_and_is_told_also_after_a_kill(tmp_path: Path) -> None:
@@ -23,12 +23,12 @@ def test_lines_that_vanish_from_an_outbox_are_missed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_lost_or_doubled_when_the_server_is_killed_under_many_agents(tmp_path: Path) -> None:
-    found = team.Trial(tmp_path, team.Plan(agents=40, machines=2, rate=400, seconds=2, kills=3)).run()
+    found = crowd.Trial(tmp_path, crowd.Plan(agents=40, machines=2, rate=400, seconds=2, kills=3)).run()
     assert found.put > 500
     assert (found.lost, found.doubled, found.strange) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("way", "wrong"), [(team.FORGETS, "lost"), (team.RENAMES, "doubled")])
+@pytest.mark.parametrize(("way", "wrong"), [(crowd.FORGETS, "lost"), (crowd.RENAMES, "doubled")])
 def test_a_careless_sender_is_caught(tmp_path: Path, way: str, wrong: str) -> None:
-    plan = team.Plan(agents=80, machines=2, rate=800, seconds=2, kills=4, way=way)
-    assert getattr(team.Trial(tmp_path, plan).run(), wrong) > 0
+    plan = crowd.Plan(agents=80, machines=2, rate=800, seconds=2, kills=4, way=way)
+    assert getattr(crowd.Trial(tmp_path, plan).run(), wrong) > 0

@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.show import render
-from holdfast.core.plain import excerpt, one_line, quoted, thousands
+from holdfast.core.gauge import thousands
+from holdfast.core.plain import excerpt, one_line, quoted
 from holdfast.ops.words import many
 
 TYPE_CHECKING = False

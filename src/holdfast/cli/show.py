@@ -60,6 +60,7 @@ _ELSEWHERE = {
     "holdfast.ops.rules": "holdfast.cli.memory",
     "holdfast.ops.saves": "holdfast.cli.saved",
     "holdfast.ops.tasks": "holdfast.cli.tasks",
+    "holdfast.ops.members": "holdfast.cli.team",
     "holdfast.ops.topics": "holdfast.cli.memory",
     "holdfast.store.task": "holdfast.cli.tasks",
 }

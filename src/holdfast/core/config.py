@@ -89,6 +89,8 @@ KEYS = (
     ),
     ("watcher.escalation_model", "", ("text",), "larger model that is asked where the first one wants it"),
     ("store.url", "", ("text",), "PostgreSQL that a team shares; empty: tasks in store.db in home"),
+    ("store.pool", 8, (1, 100), "connections to it that one process has at most"),
+    ("store.timeout_seconds", 10, (1, 300), "seconds for which anybody waits for it"),
     (
         "team.projects",
         "",

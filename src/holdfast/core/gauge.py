@@ -212,3 +212,10 @@ def _threshold(window: int, answer: int, client: dict) -> int:
 def _version(text: str) -> tuple:
     parts = text.split(".")[:3]
     return tuple(map(int, parts)) if parts and all(p.isdecimal() for p in parts) else ()
+
+
+def thousands(tokens: int) -> str:
+    """12.3k: as many digits as anybody reads."""
+    if tokens < 1000:
+        return str(tokens)
+    return f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"

@@ -102,10 +102,3 @@ def ago(milliseconds: int) -> str:
             count = minutes // size
             return f"{count} {unit}{'' if count == 1 else 's'} ago"
     return "just now"
-
-
-def thousands(tokens: int) -> str:
-    """12.3k: as many digits as anybody reads."""
-    if tokens < 1000:
-        return str(tokens)
-    return f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"

@@ -4,9 +4,12 @@ Bounded and free of text: counters, and the places (byte offset, length) where s
 or done. Whoever needs the words reads them there, redacts them, and only then writes them down.
 """
 
+import sys
+
 from holdfast.core.meter import Meter
 
 _PRIME = (1 << 61) - 1
+_IS_PRIME_OF_HASH = sys.hash_info.modulus == _PRIME
 #: How many of each are kept, newest last.
 MOST = {
     "prompts": 96,
@@ -36,13 +39,9 @@ _SAVED = (*_COUNTERS, *_LABELS, *_TABLES, *MOST)
 def checksum(data: bytes) -> int:
     """61 bits that change with every change of `data`. No import, and no match for an attacker."""
     number = int.from_bytes(data + b"\1", "little")
-    half = number.bit_length() // 122 * 61
-    while (
-        half > 610
-    ):  # 2**61 leaves 1, so its halves may be added: dividing all of it takes four times as long
-        number = (number >> half) + (number & ((1 << half) - 1))
-        half = half // 122 * 61
-    return number % _PRIME
+    # The hash of a number is what it leaves of the same prime, in the language itself and far faster;
+    # where numbers have 32 bits the prime is another.
+    return hash(number) if _IS_PRIME_OF_HASH else number % _PRIME
 
 
 def fingerprint(text: str) -> int:

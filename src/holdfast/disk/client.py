@@ -99,8 +99,7 @@ def tasks(client_dir: str, session: str) -> dict[str, tuple[str, str]]:
 def slug(path: str) -> str:
     """A folder's name among the client's projects: what is no letter and no digit is a dash. One that would
     be too long ends in the client's hash of it."""
-    units = path.encode("utf-16-le", "surrogatepass")
-    codes = [low | high << 8 for low, high in zip(units[::2], units[1::2], strict=True)]
+    codes = list(path.encode()) if path.isascii() else _units(path)
     name = "".join(chr(code) if code < 128 and chr(code).isalnum() else "-" for code in codes)
     if len(name) <= _LONGEST_SLUG:
         return name
@@ -113,6 +112,12 @@ def slug(path: str) -> str:
         digits = "0123456789abcdefghijklmnopqrstuvwxyz"[number % 36] + digits
         number //= 36
     return f"{name[:_LONGEST_SLUG]}-{digits or '0'}"
+
+
+def _units(path: str) -> list[int]:
+    """As the client counts characters. Only for what is not ASCII: the codec has to be looked for."""
+    units = path.encode("utf-16-le", "surrogatepass")
+    return [low | high << 8 for low, high in zip(units[::2], units[1::2], strict=True)]
 
 
 def transcripts(client_dir: str) -> list[tuple[str, float, int]]:

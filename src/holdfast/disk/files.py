@@ -60,7 +60,8 @@ def _read_fd(fd: int, path: str, most: int) -> bytes:
     if size > most:
         raise BadInput(f"{path} has {size} bytes, more than the {most} holdfast reads from it")
     parts, left = [], most  # a file of /proc says its size is 0 and may have no end
-    while left > 0 and (piece := posix.read(fd, min(left, 1 << 20))):
+    at_once = min(size or 1 << 16, 1 << 20)  # room for more than there is costs time
+    while left > 0 and (piece := posix.read(fd, min(left, at_once))):
         parts.append(piece)
         left -= len(piece)
     return b"".join(parts)

@@ -1,15 +1,13 @@
 """Where a project stands in git.
 
 A repository may come from anyone. So every read has a bound, only regular files are opened, refs are
-never followed through a symbolic link: whatever lies there, the answer is a Worktree or None. Only
-`is_clean`, `diff_stat`, `committed` and `asked` start git. The files are those of gitrepository-layout(5).
+never followed through a symbolic link: whatever lies there, the answer is a Worktree or None. Git itself
+is never started here (`git` does that). The files are those of gitrepository-layout(5).
 """
 
 import posix
 import sys
-import time
 
-from holdfast.clock import elapsed
 from holdfast.disk import files
 from holdfast.errors import BadInput
 
@@ -17,14 +15,9 @@ _KIND, _FILE, _FOLDER, _LINK = 0o170000, 0o100000, 0o040000, 0o120000
 _UNREADABLE = (OSError, ValueError, BadInput)  # ValueError: a path with a NUL or a lone surrogate
 _MOST_LEVELS, _MOST_LINKS = 256, 40
 _MOST_REFS = 5  # HEAD and those it leads to; git gives up at the same number
-_MOST_BYTES = 4096  # in a file that holds one path or id
+MOST_BYTES = 4096  # in a file that holds one path or id
 _PIECE, _MOST_PIECES = 1 << 20, 32  # of packed-refs: some 400,000 refs
-_ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, with surrogateescape
-#: Seconds git is waited for.
-PATIENCE_S = 0.4
-_MOST_STAT = 4000
-#: Bytes of a commit (its message may be of any length), and of the names of its files.
-_MOST_COMMIT, _MOST_NAMES = 1 << 16, 1 << 22
+ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, with surrogateescape
 #: What git's own folder holds while a rebase, or a row of picks, is under way.
 _MANY = ("rebase-merge", "rebase-apply", "sequencer")
 _HEX = frozenset("0123456789abcdef")
@@ -70,109 +63,6 @@ def of_hook(environ: dict[str, str], folder: str) -> "tuple[Worktree | None, boo
         return tree, any(_kind(f"{git}/{name}") for name in _MANY) if tree else False
     except _UNREADABLE:
         return None, False
-
-
-def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
-    """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
-    after tests have run, which took longer, and not waited for beyond a bound."""
-    asked = ["-C", tree.root, "-c", "core.fsmonitor=false", "status", "-z", "--untracked-files=normal"]
-    printed = _git(environ, asked, 1, PATIENCE_S)
-    return printed == b""
-
-
-def diff_stat(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_S) -> list[str]:
-    """`git diff --stat` against the commit, in at most so many lines; [] where git does not say."""
-    asked = ["-C", tree.root, "-c", "core.fsmonitor=false"]
-    asked += ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"]
-    printed = _git(environ, asked, _MOST_STAT, seconds)
-    lines = (printed or b"").decode("utf-8", "replace").split("\n")
-    if len(printed or b"") >= _MOST_STAT:  # the last one was cut
-        lines.pop()
-    return [line.strip() for line in lines if line.strip()]
-
-
-def committed(common: str, commit: str, environ: dict[str, str], seconds: float) -> tuple[str, int]:
-    """(first line of the message, files changed) of a commit, as its objects have them: by plumbing, which
-    runs nothing that a repository's configuration names. ("", 0) where git does not say."""
-    place = "--git-dir=" + common
-    raw = _git(environ, [place, "cat-file", "commit", commit], _MOST_COMMIT, seconds) or b""
-    head, _, message = raw.partition(b"\n\n")
-    encoding = head.partition(b"\nencoding ")[2].partition(b"\n")[0].decode("ascii", "replace") or "utf-8"
-    line = message.lstrip(b"\n").partition(b"\n")[0]
-    try:
-        subject = line.decode(encoding, "replace")
-    except (LookupError, ValueError):  # no such encoding
-        subject = line.decode("utf-8", "replace")
-    asked = [place, "diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-z", commit, "--"]
-    changed = _git(environ, asked, _MOST_NAMES, seconds) or b""
-    return subject, changed.count(b"\0")
-
-
-def asked(root: str, environ: dict[str, str], seconds: float) -> tuple[str, str]:
-    """(branch, commit), from git itself: for a repository whose refs are in no files of their own."""
-    place = ["-C", root]
-    branch = _git(environ, [*place, "symbolic-ref", "-q", "HEAD"], _MOST_BYTES, seconds) or b""
-    commit = _git(environ, [*place, "rev-parse", "--verify", "-q", "HEAD"], _MOST_BYTES, seconds) or b""
-    name = branch.rstrip(b"\n").decode(_ENCODING, "surrogateescape")
-    return _branch(name), commit.decode("ascii", "replace").strip()
-
-
-def _git(environ: dict[str, str], asked: list[str], most: int, seconds: float) -> bytes | None:
-    """What git prints, up to `most` bytes of it; None if it cannot be asked, fails or takes too long."""
-    words = ["git", "--no-optional-locks", *asked]
-    environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    environ["GIT_NO_LAZY_FETCH"] = "1"  # nothing is brought from anywhere
-    read, write = posix.pipe()
-    try:
-        quiet = (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0)
-        actions = [(posix.POSIX_SPAWN_DUP2, write, 1), quiet]
-        pid = posix.posix_spawnp("git", words, environ, file_actions=actions)
-    except OSError:  # no git here: it is not known
-        posix.close(read)
-        return None
-    finally:
-        posix.close(write)
-    printed, ended = b"", False
-    try:
-        printed, ended = _printed(read, most, seconds)
-    finally:
-        posix.close(read)
-        status = _ended(pid) if ended else _killed(pid)
-    if len(printed) >= most:
-        return printed[:most]
-    return printed if ended and not status else None
-
-
-def _ended(pid: int) -> int:
-    return posix.waitpid(pid, 0)[1]
-
-
-def _killed(pid: int) -> int:
-    """Not waited for beyond a moment: one that waits for a disk cannot even be killed."""
-    posix.kill(pid, 9)
-    for _ in range(20):
-        gone, status = posix.waitpid(pid, posix.WNOHANG)
-        if gone:
-            return status
-        time.sleep(0.001)
-    return 9
-
-
-def _printed(fd: int, most: int, seconds: float) -> tuple[bytes, bool]:
-    """(what came within a bound of bytes and time, whether that was all)."""
-    posix.set_blocking(fd, False)
-    until = elapsed() + seconds
-    printed = b""
-    while elapsed() < until and len(printed) < most:
-        try:
-            piece = posix.read(fd, most)
-        except BlockingIOError:
-            time.sleep(0.003)
-            continue
-        if not piece:
-            return printed, True
-        printed += piece
-    return printed, False
 
 
 def real(folder: str) -> str:
@@ -224,7 +114,7 @@ def _head(git: str, common: str) -> tuple[str, str]:
         if not value.startswith("ref:"):
             commit = value.partition(" ")[0].lower()
             is_id = len(commit) in (40, 64) and _HEX.issuperset(commit)
-            return _branch(name), commit if is_id else ""
+            return short_name(name), commit if is_id else ""
         name = value[4:].strip(" \t\r\n")
         # No name may lead out of the folder. A reftable's HEAD, refs/heads/.invalid, ends here too.
         if not name.startswith("refs/") or "/." in name or "//" in name or name.endswith("/"):
@@ -232,10 +122,10 @@ def _head(git: str, common: str) -> tuple[str, str]:
     return "", ""
 
 
-def _branch(name: str) -> str:
+def short_name(name: str) -> str:
     if not name.startswith("refs/heads/"):
         return ""
-    branch = name[11:].encode(_ENCODING, "surrogateescape").decode("utf-8", "replace")
+    branch = name[11:].encode(ENCODING, "surrogateescape").decode("utf-8", "replace")
     return branch if _UNCLEAN.isdisjoint(branch) else ""
 
 
@@ -256,7 +146,7 @@ def _ref(folder: str, common: str, name: str) -> str:
 
 def _packed(path: str, name: str) -> str:
     """The id in the line `id name`, found without parsing the lines before it."""
-    wanted = f" {name}\n".encode(_ENCODING, "surrogateescape")
+    wanted = f" {name}\n".encode(ENCODING, "surrogateescape")
     fd = files.open_regular(path)
     try:
         data = b""
@@ -277,12 +167,12 @@ def _read(path: str) -> str:
     """In one read, unlike `files.read`: a file of /proc says its size is 0 and may have no end."""
     fd = files.open_regular(path)
     try:
-        data = posix.read(fd, _MOST_BYTES + 1)
+        data = posix.read(fd, MOST_BYTES + 1)
     finally:
         posix.close(fd)
-    if len(data) > _MOST_BYTES:
+    if len(data) > MOST_BYTES:
         raise BadInput(f"{path} holds more than one path or id; see what wrote it")
-    return data.rstrip(b"\r\n").decode(_ENCODING, "surrogateescape")
+    return data.rstrip(b"\r\n").decode(ENCODING, "surrogateescape")
 
 
 def _kind(path: str, follow: bool = True) -> int:

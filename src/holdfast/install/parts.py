@@ -109,5 +109,27 @@ def client_memory(app: Holdfast) -> Iterator[Check]:
     yield Check("topics", True, what + more)
 
 
+def team(app: Holdfast) -> Iterator[Check]:
+    """What of a team's store is well, and could be better; whether it answers, `status` has said."""
+    if not app.config["store.url"]:
+        return
+    try:
+        from holdfast.ops.team import status as asked  # which loads a database's driver
+
+        found = asked(app)
+    except (HoldfastError, ModuleNotFoundError):
+        return  # said by `status`
+    if not found.ok:
+        return
+    role = f"this machine asks as {found.role}"
+    if found.limited:
+        yield Check("team", True, f"{role}, who sees the projects it is in")
+    elif found.members:
+        fix = "holdfast team member add NAME --project host/path, and its address as store.url here"
+        yield Check("team", False, f"{role}, whom no policy limits: agents here reach every project", fix)
+    else:
+        yield Check("team", True, f"{role}, who owns the tables; there are no members yet")
+
+
 #: In the order in which they are told.
-PARTS: tuple[Callable[[Holdfast], Iterator[Check]], ...] = (slash_commands, service, client_memory)
+PARTS: tuple[Callable[[Holdfast], Iterator[Check]], ...] = (slash_commands, service, client_memory, team)

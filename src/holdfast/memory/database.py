@@ -15,8 +15,9 @@ from contextlib import ExitStack, contextmanager
 
 from holdfast.disk import files
 from holdfast.errors import BadInput, Damaged
+from holdfast.memory import vectorfile
 
-VERSION = 1
+VERSION = 2
 _SCHEMA = """
 CREATE TABLE items (id INTEGER PRIMARY KEY, uid TEXT UNIQUE NOT NULL, collection TEXT NOT NULL,
   project TEXT NOT NULL, lineage TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
@@ -32,6 +33,12 @@ CREATE TABLE vectors (id INTEGER PRIMARY KEY, model TEXT NOT NULL, data BLOB NOT
 CREATE TABLE read (path TEXT PRIMARY KEY, mark TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO counters VALUES ('changes', 0);
+"""
+#: What version 2 has besides: when a vector was made, and by what the database is told from another.
+_SECOND = """
+ALTER TABLE vectors ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX by_change ON vectors (change);
+INSERT INTO counters VALUES ('vectors', 0), ('database', random());
 """
 _FILES = ("", "-wal", "-shm")
 _TABLES = ("items", "places", "words", "vectors", "read", "counters")
@@ -50,8 +57,12 @@ _PASSING = {
 
 
 class Database:
+    """`gone`: ids whose vectors this transaction takes away; `version`: as it was found."""
+
     def __init__(self, path: str) -> None:
         self.path = path
+        self.gone: list[int] = []
+        self.version = VERSION
         files.make_dir(os.path.dirname(path))
         with self.locked():
             self.db = self._opened()
@@ -73,11 +84,13 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing. What SQLite cannot write is an OSError, as it is for files."""
         with self.locked():
+            self.gone = []
             try:
                 self.db.execute("BEGIN IMMEDIATE")
                 try:
                     yield self.db
-                    self.db.execute("COMMIT")
+                    with vectorfile.without(self.path + vectorfile.END, self.gone):
+                        self.db.execute("COMMIT")
                 finally:
                     if self.db.in_transaction:
                         self.db.execute("ROLLBACK")
@@ -117,11 +130,24 @@ class Database:
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA secure_delete = ON")
             if not version:
-                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+                made = f"{_SCHEMA} {_SECOND} PRAGMA user_version = {VERSION};"
+                db.executescript(f"BEGIN IMMEDIATE; {made} COMMIT;")
+            self.version = version or VERSION
             for table in _TABLES:
                 db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()  # noqa: S608
             unless_whole.pop_all()
         return db
+
+
+def second(db: sqlite3.Connection) -> bool:
+    """Version 1 made version 2, in the transaction of whoever indexes its words anew; False where another
+    has done it meanwhile."""
+    if db.execute("PRAGMA user_version").fetchone()[0] >= VERSION:
+        return False
+    for statement in _SECOND.split(";"):
+        db.execute(statement)
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    return True
 
 
 def mend(path: str) -> None:
@@ -144,8 +170,9 @@ def mend(path: str) -> None:
 
 
 def set_aside(path: str) -> str:
-    """With its log, without which it says something else."""
+    """With its log, without which it says something else; its vectors are of no use to anybody."""
     aside = files.aside(path)
+    vectorfile.remove(path + vectorfile.END)
     for end in _FILES:
         if os.path.exists(path + end):
             os.rename(path + end, aside + end)

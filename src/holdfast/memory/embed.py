@@ -85,13 +85,12 @@ class Wordllama:
         return _folder("wordllama", "weights", "l2_supercat_256.safetensors")
 
     def __init__(self) -> None:
-        import numpy
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         folder = self.folder()
         weights = load_file(f"{folder}/l2_supercat_256.safetensors")
-        self._table = weights["embedding.weight"].astype(numpy.float32)
+        self._table = weights["embedding.weight"]  # halves: what is picked is widened, not all of it
         tokenizer = f"{os.path.dirname(folder)}/tokenizers/l2_supercat_tokenizer_config.json"
         self._tokenizer = Tokenizer.from_file(tokenizer)
         self._tokenizer.no_padding()
@@ -104,7 +103,7 @@ class Wordllama:
         made = numpy.zeros((len(texts), self.size), dtype=numpy.float32)
         for at, one in enumerate(found):
             if one.ids:
-                made[at] = self._table[one.ids].mean(axis=0)
+                made[at] = self._table[one.ids].astype(numpy.float32).mean(axis=0)
         return unit(made)
 
 

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager
 from errno import EBUSY
 from typing import Any
 
-from holdfast.memory import sql
+from holdfast.memory import database, sql, vectorfile
 from holdfast.memory.database import Database
 from holdfast.memory.shelf import Counts, Filter, Item, Row
 from holdfast.memory.sql import COLUMNS, ROWS
-from holdfast.memory.terms import storable, telling
+from holdfast.memory.terms import indexed, is_unspaced, storable, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +28,18 @@ _WEIGHTS = "1.0, 0.5, 0.2, 0.0"
 _FAR = 3
 #: Items from which the share of a word is told.
 _SAMPLE = 1000
+_NEW_VECTOR = (
+    "INSERT INTO vectors (id, model, data, change) "
+    "SELECT ?, ?, ?, value + 1 FROM counters WHERE name = 'vectors'"
+)
 
 
 class Index:
     def __init__(self, path: str) -> None:
         self._base = Database(path)
         self._db = self._base.db
+        if self._base.version < database.VERSION:
+            self._renew()
 
     def close(self) -> None:
         self._base.close()
@@ -43,6 +49,18 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _renew(self) -> None:
+        """Since version 2 texts without spaces are indexed by pairs of letters."""
+        with self._writing() as db:
+            if not database.second(db):
+                return
+            threads: dict[str, set[int]] = {}
+            for at, thread, *texts in db.execute("SELECT id, thread, by, title, text, files FROM items"):
+                if any(map(is_unspaced, texts)):
+                    threads.setdefault(thread or f"\0{at}", set()).add(at)
+            for thread, those in threads.items():
+                self._write_words(db, thread, those)
 
     # What is kept
 
@@ -86,7 +104,11 @@ class Index:
         said = (item.text, item.title, item.kind, item.shape, json.dumps(item.files), item.at, at)
         changes = "text = ?, title = ?, kind = ?, shape = ?, files = ?, first_at = ?"
         db.execute(f"UPDATE items SET {changes} WHERE id = ?", said)  # noqa: S608
+        self._lose_vector(db, at)
+
+    def _lose_vector(self, db: sqlite3.Connection, at: int) -> None:
         db.execute("DELETE FROM vectors WHERE id = ?", (at,))
+        self._base.gone.append(at)
 
     def _write_words(self, db: sqlite3.Connection, thread: str, fresh: set[int]) -> None:
         """Of what is new in a thread, and of what has a new neighbour."""
@@ -112,7 +134,7 @@ class Index:
             db.execute("DELETE FROM words WHERE rowid = ?", rows[at][:1])
             db.execute(
                 "INSERT INTO words (rowid, text, near, far, scope) VALUES (?, ?, ?, ?, ?)",
-                (rows[at][0], texts[at], near, far, sql.scopes(*rows[at][5:])),
+                (rows[at][0], indexed(texts[at]), near, far, sql.scopes(*rows[at][5:])),
             )
 
     def remove(self, uids: Iterable[str]) -> int:
@@ -131,7 +153,8 @@ class Index:
         for at in gone:
             thread, seq = db.execute("SELECT thread, seq FROM items WHERE id = ?", (at,)).fetchone()
             db.execute("DELETE FROM words WHERE rowid = ?", (at,))
-            for table in ("vectors", "places", "items"):
+            self._lose_vector(db, at)
+            for table in ("places", "items"):
                 db.execute(f"DELETE FROM {table} WHERE id = ?", (at,))  # noqa: S608
             if thread:  # its words stand with its neighbours, too
                 self._write_words(db, thread, self._beside(db, thread, seq))
@@ -170,8 +193,10 @@ class Index:
         return not self._db.execute("SELECT 1 FROM read LIMIT 1").fetchone()
 
     def unmark(self) -> None:
-        """All files are read again; and the words are indexed anew from what was said."""
+        """All files are read again; the words are indexed anew from what was said, the vectors laid out
+        anew."""
         with self._writing() as db:
+            vectorfile.remove(self._base.path + vectorfile.END)
             db.execute("DELETE FROM read")
             db.execute("INSERT INTO words (words) VALUES ('rebuild')")
 
@@ -276,7 +301,7 @@ class Index:
     def _matrix(self, model: str, vector: numpy.ndarray) -> Any:
         from holdfast.memory import vectors  # numpy: not for those who look for words alone
 
-        return vectors.of(self._db, self._base.path, model, len(vector))
+        return vectors.of(self._base, model, len(vector))
 
     def lacking(self, model: str, size: int, most: int) -> list[tuple[str, str]]:
         """That none does is kept: to look through all of them takes longer than to answer."""
@@ -299,11 +324,14 @@ class Index:
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, numpy.ndarray]]) -> None:
         with self._writing() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO vectors SELECT id, ?, ? FROM items WHERE uid = ?",
-                [(model, vector.astype("<f2").tobytes(), uid) for uid, vector in vectors],
-            )
+            for uid, vector in vectors:
+                for row in db.execute("SELECT id FROM items WHERE uid = ?", (uid,)).fetchall():
+                    if db.execute("SELECT 1 FROM vectors WHERE id = ?", row).fetchone():
+                        self._lose_vector(db, row[0])
+                    data = vector.astype("<f2").tobytes()
+                    db.execute(_NEW_VECTOR, (*row, model, data))
             _changed(db)
+            _changed(db, "vectors")
 
     # Items themselves
 
@@ -351,8 +379,8 @@ class Index:
             yield from self._db.execute(wanted, some)
 
 
-def _changed(db: sqlite3.Connection) -> None:
-    db.execute("UPDATE counters SET value = value + 1 WHERE name = 'changes'")
+def _changed(db: sqlite3.Connection, what: str = "changes") -> None:
+    db.execute("UPDATE counters SET value = value + 1 WHERE name = ?", (what,))
 
 
 def _searched(by: str, title: str, text: str, paths: str) -> str:

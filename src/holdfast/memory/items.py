@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.clock import at as time_of
 from holdfast.core import cues, facts
 from holdfast.core.facts import Facts
-from holdfast.core.fence import TYPED, outside
+from holdfast.core.fence import outside
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.touched import bare, is_check
 from holdfast.memory.shelf import LONGEST, Item
@@ -97,9 +97,8 @@ def of_checkpoint(ground: Ground, fields: dict, sections: dict[str, list[str]]) 
         for item in sections[section]:
             for line in item.split("\n"):
                 number += 1
-                origin = "user" if line.startswith(TYPED) else "assistant"
-                words = _PLACE.sub("", line.removeprefix(TYPED))
-                found.append(ground.item(collection, words, origin, thread=thread, seq=number))
+                words = _PLACE.sub("", line)  # nothing here was typed, whatever it begins with
+                found.append(ground.item(collection, words, "assistant", thread=thread, seq=number))
     return _there(found)
 
 

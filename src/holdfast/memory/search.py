@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weights:
-    """Chosen on five conversations of LoCoMo, reported on the other five: bench/recall.py."""
+    """As `bench/recall.py --tune` chooses them, on five conversations of LoCoMo."""
 
     words: float = 1.0
-    vector: float = 0.3
-    #: The mean of an item's vector and those beside it.
+    vector: float = 0.2
+    #: The mean of an item's vector and those beside it; where nothing stands beside it, its own.
     window: float = 0.3
     #: The question names who said it.
-    by: float = 0.3
+    by: float = 0.2
     #: It asks when, and there is a time in it.
-    time: float = 0.1
+    time: float = 0.2
     #: An item that asks does not answer.
-    asks: float = -0.25
+    asks: float = -0.2
     #: A word that a larger share of the items holds is not made part of the vector; one above the second
     #: is not looked for.
-    too_common: float = 0.25
+    too_common: float = 0.1
     no_use: float = 0.4
 
 
@@ -45,6 +45,8 @@ _MOST, _LOOKED_INTO = 100, 60
 _MOST_WORDS, _LOOKED_AT = 24, 64
 #: So many items that hold one are weighed for a question, unless it has fewer words than the first.
 _LEAST_WORDS, _WEIGHED, _BESIDE = 3, 3_000, 7
+#: A word of fewer items is not common, however few there are in all.
+_FEW = 20
 _WHEN = frozenset("when date day time year month long ago since".split())
 _TIMES = frozenset(
     "yesterday today tomorrow tonight monday tuesday wednesday thursday friday saturday sunday january "
@@ -101,9 +103,11 @@ def asked(shelf: Shelf, text: str, where: Filter, weights: Weights = WEIGHTS) ->
     vector to wherever it stands."""
     every = telling(text)
     shares = shelf.common(every[:_LOOKED_AT], where)
+    size = shelf.size(where)
     kept = sorted(shares, key=lambda word: shares[word])[:_MOST_WORDS]
-    rare = _affordable(kept, shares, shelf.size(where), weights.no_use)
-    meant = [word for word in text.split() if not _is_common(word, shares, weights.too_common)]
+    rare = _affordable(kept, shares, size, weights.no_use)
+    too_common = max(weights.too_common, _FEW / max(1, size))
+    meant = [word for word in text.split() if not _is_common(word, shares, too_common)]
     is_said = any(word not in STOP for word in words(" ".join(meant)))
     return Query(text, rare or kept, " ".join(meant) if is_said else text, frozenset(every))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.memory.shelf import MOST_SOURCES, Filter, Row
-from holdfast.memory.terms import key
+from holdfast.memory.terms import is_unspaced, key
 
 COLUMNS = (
     "uid collection text project lineage session agent origin by kind at title files thread seq shape "
@@ -47,8 +47,12 @@ def scopes(project: str, collection: str, origin: str) -> str:
 
 
 def match(words: Sequence[str], where: Filter, columns: str = "text near far") -> str:
-    """Each in quotes: nothing somebody asks for is an operator."""
-    every = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    """Each in quotes: nothing somebody asks for is an operator. A single letter of a script without spaces
+    is looked for at the beginning of the pairs that such texts are indexed by."""
+    every = " OR ".join(
+        '"' + word.replace('"', '""') + ('"*' if len(word) == 1 and is_unspaced(word) else '"')
+        for word in words
+    )
     parts = [f"{{{columns}}} : ({every})"] if every else []
     limits = (
         [f"p{key(one)}" for one in where.projects],

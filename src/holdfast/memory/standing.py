@@ -14,7 +14,7 @@ from glob import escape, glob
 from holdfast.app import Holdfast
 from holdfast.disk import noted
 from holdfast.errors import Damaged, HoldfastError
-from holdfast.memory import embed
+from holdfast.memory import embed, vectorfile
 from holdfast.memory.index import Index
 from holdfast.memory.shelf import Counts
 
@@ -60,4 +60,5 @@ def standing(app: Holdfast) -> Standing:
             counts = shelf.counts(embed.model(name))
     except (HoldfastError, OSError) as problem:
         return Standing(0, Counts(), mode, waiting, aside, str(problem))
-    return Standing(os.path.getsize(path), counts, mode, waiting, aside)
+    size = sum(map(os.path.getsize, filter(os.path.exists, (path, path + vectorfile.END))))
+    return Standing(size, counts, mode, waiting, aside)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from holdfast.core.digest import sha256_hex
 
 _WORD = re.compile(r"[^\W_]+")
+#: Written without spaces: Thai and Lao, Burmese, Khmer, kana, Han.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u3096\u309d-\u30fa\u30fc-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_RUN = re.compile(f"[{_UNSPACED}]+")
 #: What says nothing by itself. `not` and its kin are among them: nobody looks for them alone.
 STOP = frozenset(
     "a about above after again all also am an and any are as at be been before being below between both "
@@ -24,8 +31,29 @@ _TURNS = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """Every word in order, in lower case."""
-    return _WORD.findall(text.lower())
+    """Every word in order, in lower case. Where words are written without spaces, every pair of letters:
+    which of them are words only a dictionary knows."""
+    return _WORD.findall(_RUN.sub(_pairs, text.lower()))
+
+
+def _pairs(run: re.Match[str]) -> str:
+    letters = _letters(run)
+    return f" {' '.join(map(''.join, pairwise(letters))) or letters} "
+
+
+def _letters(run: re.Match[str]) -> str:
+    """Without marks above and below, which SQLite takes for spaces."""
+    return "".join(filter(str.isalnum, run[0]))
+
+
+def is_unspaced(text: str) -> bool:
+    return not text.isascii() and _RUN.search(text) is not None
+
+
+def indexed(text: str) -> str:
+    """As it is put into an index of words that are told apart by spaces. The last letter stands for itself,
+    too: so each letter begins some word, and one that is looked for alone is found."""
+    return _RUN.sub(lambda run: f"{_pairs(run)}{_letters(run)[-1:]} ", text)
 
 
 def telling(text: str, most: int = 1 << 30) -> list[str]:
@@ -36,7 +64,8 @@ def telling(text: str, most: int = 1 << 30) -> list[str]:
 
 def shape(text: str) -> str:
     """The same for texts that say the same: whatever their case, points and small words."""
-    kept = [word for word in words(text) if word not in STOP or word in _TURNS]
+    # Not by `words`: what was erased is known again by the shape it had.
+    kept = [word for word in _WORD.findall(text.lower()) if word not in STOP or word in _TURNS]
     return sha256_hex(" ".join(kept).encode("utf-8", "replace"))[:24] if kept else ""
 
 

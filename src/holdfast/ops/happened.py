@@ -28,6 +28,10 @@ _SENTENCES = {
     "task.claimed": "task {task} was claimed by {holder}",
     "task.finished": "task {task} was finished by {holder}",
     "task.released": "task {task} is open again, {holder} had it ({why})",
+    "team.backup": "the team's store was backed up: {rows} rows",
+    "team.member": "who is in the team changed: {who}",
+    "team.restored": "the team's store was restored: {rows} rows",
+    "team.token": "a token of {who} is {state}: {token}",
     "team.migrated": "the team's store is at schema {schema} now, it was at {found}",
     "watch.found": "the watcher finds it {status}: {why}",
 }

@@ -20,6 +20,7 @@ from holdfast.core.plain import PER_TOKEN, excerpt, one_line
 from holdfast.disk import budgets
 from holdfast.errors import BadInput, NotFound
 from holdfast.memory import deep
+from holdfast.memory import granted as granting
 from holdfast.memory.place import project_of, repository_of
 from holdfast.memory.shelf import COLLECTIONS, ORIGINS, Filter, Row
 from holdfast.memory.terms import storable, words
@@ -62,7 +63,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class Recalled:
-    """`found` stands between two marks, best first; `left_out` did not fit, or was evicted."""
+    """`found` stands between two marks, what is pinned first, then the best; `left_out` did not fit, or was
+    evicted."""
 
     mode: str
     project: str
@@ -137,8 +139,11 @@ def recall(
         _memory(row, folder, [one for one in beside.get(row.uid, []) if _admits(granted, one)])
         for row in admitted
     ]
-    kept, passed_over = _fitting(memories, usual, limit)
-    return _recalled(mode, folder, kept, passed_over + len(found) - len(admitted))
+    told = granting.told(admitted, [one.size for one in memories], granted, usual, limit)
+    # Those beyond the last are more than were wanted, unless there is no room for them.
+    looked_at = max(told) + 1 if len(told) == limit else len(memories)
+    left_out = looked_at - len(told) + len(found) - len(admitted)
+    return _recalled(mode, folder, [memories[at] for at in told], left_out)
 
 
 def timeline(
@@ -191,7 +196,7 @@ def timeline(
     with deep.opened(app, folder) as (shelf, _):
         rows = shelf.timeline(where, limit)
     memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
-    kept, _ = _fitting(memories, usual, limit)
+    kept = _fitting(memories, usual)
     return _recalled("by time", folder, kept, len(rows) - len(kept))
 
 
@@ -216,7 +221,7 @@ def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recal
     folder = next(row.project for row in rows if row.uid == uid)
     granted = budget.of(app.config, budgets.read(app.home, folder))
     memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
-    kept, _ = _fitting(memories, app.config["recall.tokens"], len(rows))
+    kept = _fitting(memories, app.config["recall.tokens"])
     return _recalled("around it", folder, kept, len(rows) - len(kept))
 
 
@@ -312,18 +317,14 @@ def _said(row: Row, most: int) -> str:
     )
 
 
-def _fitting(memories: list[Memory], tokens: int, most: int) -> tuple[list[Memory], int]:
-    """(as many as fit, best first, the first in any case; how many were passed over)."""
-    room, kept, passed_over = tokens * PER_TOKEN, list[Memory](), 0
+def _fitting(memories: list[Memory], tokens: int) -> list[Memory]:
+    """As many as fit, in their order; the first in any case."""
+    room, kept = tokens * PER_TOKEN, list[Memory]()
     for memory in memories:
-        if len(kept) == most:
-            break
-        if kept and memory.size > room:
-            passed_over += 1
-            continue
-        room -= memory.size
-        kept.append(memory)
-    return kept, passed_over
+        if not kept or memory.size <= room:
+            room -= memory.size
+            kept.append(memory)
+    return kept
 
 
 def _recalled(mode: str, project: str, kept: list[Memory], left_out: int) -> Recalled:

@@ -117,14 +117,34 @@ LOCAL = {
     "summaries.clear": "holdfast.ops.summaries:clear",
     "sync": "holdfast.ops.sync:sync",
     "task.wait": "holdfast.ops.tasks:wait",  # whoever waits would hold up all that others write
+    "team.backup": "holdfast.ops.team:back_up",
     "team.init": "holdfast.ops.team:migrate",
-    "team.join": "holdfast.ops.team:join",
-    "team.leave": "holdfast.ops.team:leave",
+    "team.join": "holdfast.ops.joining:join",
+    "team.leave": "holdfast.ops.joining:leave",
+    "team.member.add": "holdfast.ops.members:member_add",
+    "team.member.list": "holdfast.ops.members:member_list",
+    "team.member.remove": "holdfast.ops.members:member_remove",
     "team.migrate": "holdfast.ops.team:migrate",
+    "team.restore": "holdfast.ops.team:restore",
     "team.status": "holdfast.ops.team:status",
+    "team.token.add": "holdfast.ops.members:token_add",
+    "team.token.list": "holdfast.ops.members:token_list",
+    "team.token.revoke": "holdfast.ops.members:token_revoke",
     "test-result": "holdfast.ops.breakpoints:junit",
     "watch": "holdfast.agents.watcher:watch",
     "uninstall": "holdfast.install.operations:uninstall",
+}
+#: What a shared service does for the members of a team, with their rights and without its own home: of the
+#: operations above, these, as written here. All others are refused there.
+SHARED = {
+    "task.add": "holdfast.ops.shared:add",
+    "task.chain": "holdfast.ops.shared:chain",
+    "task.claim": "holdfast.ops.shared:claim",
+    "task.finish": "holdfast.ops.shared:finish",
+    "task.list": "holdfast.ops.shared:list_all",
+    "task.release": "holdfast.ops.shared:release",
+    "task.renew": "holdfast.ops.shared:renew",
+    "task.show": "holdfast.ops.shared:show",
 }
 #: Parameters that name a file to write, or one of the person's to read: for the command line only.
 BY_HAND = {"batch.plan": ("out",), "replay": ("png", "html"), "task.add": ("plan",)}
@@ -175,3 +195,7 @@ def everything() -> list[Operation]:
         *(Operation(name, place, writes=True, local=False) for name, place in WRITES.items()),
         *(Operation(name, place, writes=True, local=True) for name, place in LOCAL.items()),
     ]
+
+
+def shared() -> list[Operation]:
+    return [Operation(name, place, writes=name in WRITES, local=False) for name, place in SHARED.items()]

@@ -97,7 +97,7 @@ def add(
     if plan is not None:
         drafts = _planned(plan, folder)
     else:
-        _check_priority("this task", priority)
+        check_priority("this task", priority)
         said = {"description": description, **({"files": list(file)} if file else {})}
         (one,) = tasklist.checked([said], folder, "this")
         payload = {"files": one["files"]} if file else {}
@@ -106,8 +106,8 @@ def add(
     drafts = [
         replace(
             draft,
-            description=_cleaned(draft.description, clean),
-            payload={name: _cleaned(value, clean) for name, value in draft.payload.items()},
+            description=cleaned(draft.description, clean),
+            payload={name: cleaned(value, clean) for name, value in draft.payload.items()},
         )
         for draft in drafts
     ]
@@ -141,9 +141,13 @@ def claim(
     project
         The folder of the work. Without it: the client's, or the repository we are in.
     """
-    _check_lease(lease)
-    queue, shared = _queue(app), name_of(project_of(app, project))
-    found = queue.claim(_who(app, holder, process), shared, task, lease)
+    check_lease(lease)
+    return claimed(_queue(app), _who(app, holder, process), name_of(project_of(app, project)), task, lease)
+
+
+def claimed(queue: Queue, holder: Holder, shared: str, task: int | None, lease: int) -> Claimed:
+    """What a claim comes to, in a project as the store names it."""
+    found = queue.claim(holder, shared, task, lease)
     if found:
         return Claimed(found, "")
     counts = queue.counts(shared)
@@ -164,7 +168,7 @@ def renew(app: Holdfast, task: int, *, lease: int = 600, holder: str | None = No
     holder
         Who holds it. Without it: this session, or you.
     """
-    _check_lease(lease)
+    check_lease(lease)
     return _queue(app).renew(task, _holder(app, holder), lease)
 
 
@@ -220,8 +224,7 @@ def list_all(
     limit
         How many to show; 0 for all.
     """
-    if limit < 0:
-        raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    check_limit(limit)
     return Tasks(_queue(app).tasks(None if all else name_of(project_of(app, project)), state, limit))
 
 
@@ -270,7 +273,12 @@ def _queue(app: Holdfast) -> Queue:
 
 
 def _holder(app: Holdfast, given: str | None) -> str:
-    name = given if given is not None else session(app) or f"{getpass.getuser()}@{socket.gethostname()}"
+    return check_name(
+        given if given is not None else session(app) or f"{getpass.getuser()}@{socket.gethostname()}"
+    )
+
+
+def check_name(name: str) -> str:
     if not name or len(name) > _LONGEST_NAME or one_line(name) != name:
         raise BadInput(
             f"{name[:40]!r} cannot be a holder: a name has 1 to {_LONGEST_NAME} characters on a line"
@@ -291,7 +299,12 @@ def _who(app: Holdfast, given: str | None, process: int | None) -> Holder:
     return here(name, client if client and os.path.exists(f"/proc/{client}") else 0)
 
 
-def _check_lease(seconds: int) -> None:
+def check_limit(limit: int) -> None:
+    if limit < 0:
+        raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+
+
+def check_lease(seconds: int) -> None:
     if not _LEAST_LEASE_S <= seconds <= _MOST_LEASE_S:
         raise BadInput(f"--lease is {seconds}; it takes {_LEAST_LEASE_S} to {_MOST_LEASE_S:,} seconds")
 
@@ -302,12 +315,12 @@ def _planned(plan: Path, folder: str) -> list[Draft]:
     for one in tasklist.read(str(plan), folder):
         rest = {name: value for name, value in one.items() if name not in _OURS}
         needs, priority = tuple(one.get("depends_on", ())), one.get("priority", 0)
-        _check_priority(f"{plan}, task {one['id']}", priority)
+        check_priority(f"{plan}, task {one['id']}", priority)
         drafts.append(Draft(one["description"], name_of(folder), priority, needs, rest, one["id"]))
     return drafts
 
 
-def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     """Without secrets, and without what cannot be seen, wherever in it a text stands; of a path with two
     spaces no other is made."""
     if isinstance(value, str):
@@ -315,13 +328,13 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
         seen = in_lines(words, _LONGEST)
         return words if words.replace(" ", "") == seen.replace(" ", "") else seen
     if isinstance(value, list):
-        return [_cleaned(one, clean) for one in value]
+        return [cleaned(one, clean) for one in value]
     if isinstance(value, dict):
-        return {name: _cleaned(one, clean) for name, one in value.items()}
+        return {name: cleaned(one, clean) for name, one in value.items()}
     return value
 
 
-def _check_priority(where: str, priority: object) -> None:
+def check_priority(where: str, priority: object) -> None:
     if type(priority) is not int or abs(priority) > _MOST_PRIORITY:
         raise BadInput(
             f"{where}: priority is {priority!r}; it takes a whole number up to {_MOST_PRIORITY:,}"

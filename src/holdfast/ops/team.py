@@ -1,23 +1,36 @@
-"""The PostgreSQL that a team shares: made, brought up, asked whether it is well."""
+"""The PostgreSQL that a team shares: made, brought up, asked whether it is well; who is in the team."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from sqlalchemy import func, select, text
+from sqlalchemy import Connection, func, select, text
 
 from holdfast.app import Holdfast
-from holdfast.clock import elapsed, new_id, now
-from holdfast.disk import files, outbox, trail
-from holdfast.errors import BadInput, HoldfastError, Unavailable
-from holdfast.ops import config
+from holdfast.clock import elapsed
+from holdfast.disk import trail
+from holdfast.errors import BadInput, HoldfastError
+from holdfast.ops.progress import Bar
 from holdfast.ops.words import many
 from holdfast.store import migrations
+from holdfast.store.database import of_team
 from holdfast.store.postgres import PostgreSQL
-from holdfast.store.tables import TASKS
-from holdfast.team import sync
+from holdfast.store.tables import MEMBERS, TASKS
+from holdfast.team import backup
+
+#: What the engine says of itself and of the role that asks.
+_ENGINE = text(
+    "SELECT current_setting('server_version') AS server, current_user AS role, "
+    "pg_database_size(current_database()) AS bytes, "
+    "(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector, "
+    "(SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user) AS unlimited"
+)
+_OWNS = text(
+    "SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('tasks')"
+)
+_LARGEST_PASSWORD = 1000
 
 
 @dataclass(frozen=True)
@@ -34,14 +47,20 @@ class Migrated:
 
 @dataclass(frozen=True)
 class TeamStatus:
-    """`ms` is what one question takes; `tasks` by state. What could not be found out is 0 or empty."""
+    """`ms` is what one question takes; `tasks` by state. `limited`: the role sees its own projects only.
+    `members` are those it may see. What could not be found out is 0 or empty."""
 
     ok: bool
     where: str
     what: str
     server: str
+    role: str
+    limited: bool
+    pgvector: str
+    bytes: int
     schema: int
     ms: float
+    members: int
     tasks: dict[str, int]
 
     def __str__(self) -> str:
@@ -53,79 +72,32 @@ class TeamStatus:
 
 
 @dataclass(frozen=True)
-class Joined:
-    where: str
-    sent: int
-    received: int
-    waiting: int
-    trouble: str
+class BackedUp:
+    path: str
+    schema: int
+    bytes: int
+    rows: dict[str, int]
 
     def __str__(self) -> str:
-        if self.trouble:
-            return f"joined; {self.waiting:,} things wait until the store answers: {self.trouble}"
-        return f"joined {self.where}: {many(self.sent, 'thing')} sent, {self.received:,} received"
+        what = f"{many(sum(self.rows.values()), 'row')} of {many(len(self.rows), 'table')}"
+        return f"{self.path}: {what}, schema {self.schema}, {self.bytes:,} bytes"
 
 
 @dataclass(frozen=True)
-class Left:
-    """`lost`: what the team was not told any more; at home nothing is lost."""
+class Restored:
+    """`without_role`: members whom this server does not know."""
 
-    lost: int
+    where: str
+    made: str
+    rows: dict[str, int]
+    without_role: list[str]
 
     def __str__(self) -> str:
-        return "left the team" + (f"; it was not told of {many(self.lost, 'thing')}" if self.lost else "")
-
-
-def join(app: Holdfast, url: str = "") -> Joined:
-    """Join a team: from now on its store is told what happens here, as far as team.projects says.
-
-    Parameters
-    ----------
-    url
-        postgresql://user@host/database, kept as store.url. Without it: the one that is set.
-    """
-    if url:
-        PostgreSQL(url)  # BadInput, without repeating it
-        config.put(app, "store.url", url)
-        app = config.settled(Holdfast(app.home, app.client_dir, app.environ), ())
-        if app.config["store.url"] != url:
-            raise BadInput("HOLDFAST_STORE_URL is set to another store; unset it, or give that one")
-    elif not app.config["store.url"]:
-        raise BadInput("which team? holdfast team join postgresql://user@host/database")
-    made = sync.round(app, everything=True)
-    trail.note(app.home, "team.joined")
-    return Joined(
-        PostgreSQL(app.config["store.url"]).where, made.sent, made.received, made.waiting, made.trouble
-    )
-
-
-def leave(app: Holdfast, *, force: bool = False) -> Left:
-    """Leave the team: its store is told nothing any more. What it knows it keeps.
-
-    Parameters
-    ----------
-    force
-        Also where it has not been told everything yet.
-    """
-    if "store.url" in app.config.environment:
-        raise BadInput("HOLDFAST_STORE_URL names the team; unset it first")
-    waits = 0
-    if files.is_there(app.home.outbox):
-        made = sync.round(app) if app.config["store.url"] else sync.Round(waiting=outbox.waiting(app.home))
-        waits = made.waiting
-        if waits and not force:
-            why = made.trouble or "somebody sends it just now"
-            raise Unavailable(
-                f"{many(waits, 'thing')} wait for the team's store ({why}); --force leaves them"
-            )
-    config.drop(app, "store.url")
-    if files.is_there(app.home.outbox):
-        # Renamed first: a hook that is about to append finds it whole, or not at all.
-        gone = f"{app.home.outbox}.{new_id(now())}"
-        os.rename(app.home.outbox, gone)
-        shutil.rmtree(gone)
-    trail.note(app.home, "team.left")
-    return Left(waits)
+        head = f"{self.where} has {many(sum(self.rows.values()), 'row')} again, as of {self.made}"
+        if not self.without_role:
+            return head
+        names = ", ".join(self.without_role)
+        return f"{head}. Roles are not in a backup; `holdfast team member add` makes those of: {names}"
 
 
 def migrate(app: Holdfast) -> Migrated:
@@ -142,31 +114,108 @@ def migrate(app: Holdfast) -> Migrated:
 
 
 def status(app: Holdfast) -> TeamStatus:
-    """Whether a team's store answers, and what is in it."""
+    """Whether a team's store answers, what is in it, and what this role may see of that."""
     store = _store(app)
-    server, schema, ms = "", 0, 0.0
+    schema, ms, found = 0, 0.0, 0
+    known = _Engine()
     tasks: dict[str, int] = {}
     try:
         with store.reading() as connection:
             began = elapsed()
-            server = str(connection.scalar(text("SHOW server_version")))
+            connection.scalar(text("SELECT 1"))
             ms = round(1000 * (elapsed() - began), 1)
+            known = _engine(connection)
             schema = migrations.version(connection)
         store.check()
         with store.reading() as connection:
             rows = connection.execute(select(TASKS.c.state, func.count()).group_by(TASKS.c.state))
             tasks = {row[0]: row[1] for row in rows}
+            found = connection.scalar(select(func.count(MEMBERS.c.who.distinct()))) or 0
     except HoldfastError as problem:
-        return TeamStatus(False, store.where, str(problem), server, schema, ms, {})
+        return TeamStatus(False, store.where, str(problem), *known, schema, ms, 0, {})
     finally:
         store.close()
     counted = ", ".join(f"{number:,} {state}" for state, number in sorted(tasks.items())) or "none"
-    what = f"{store.where} answers in {ms} ms: PostgreSQL {server}, schema {schema}; tasks: {counted}"
-    return TeamStatus(True, store.where, what, server, schema, ms, tasks)
+    sees = "sees its own projects only" if known.limited else "owns the tables: no policy limits it"
+    vector = f"pgvector {known.pgvector}" if known.pgvector else "no pgvector"
+    what = (
+        f"{store.where} answers in {ms} ms: PostgreSQL {known.server}, {vector}, schema {schema}, "
+        f"{known.bytes >> 20:,} MB; role {known.role} {sees}; {many(found, 'member')}; tasks: {counted}"
+    )
+    return TeamStatus(True, store.where, what, *known, schema, ms, found, tasks)
+
+
+class _Engine(NamedTuple):
+    server: str = ""
+    role: str = ""
+    limited: bool = False
+    pgvector: str = ""
+    bytes: int = 0
+
+
+def _engine(connection: Connection) -> _Engine:
+    said = connection.execute(_ENGINE).one()
+    limited = not said.unlimited and not connection.scalar(_OWNS)
+    return _Engine(said.server, said.role, limited, said.pgvector or "", said.bytes)
+
+
+def back_up(app: Holdfast, file: Path) -> BackedUp:
+    """All of a team's store as one file: tasks, what machines told, members, hashes of tokens.
+
+    Parameters
+    ----------
+    file
+        Where to; there must be none yet.
+    """
+    store = ready(app)
+    try:
+        with Bar("backing up the team's store") as bar:
+            kept = backup.back_up(store, str(file), bar.show)
+    finally:
+        store.close()
+    trail.note(app.home, "team.backup", schema=kept.schema, rows=sum(kept.rows.values()))
+    return BackedUp(str(file), kept.schema, file.stat().st_size, kept.rows)
+
+
+def restore(app: Holdfast, file: Path) -> Restored:
+    """Put a backup into a store that is empty, right after `team init`: all of it, or nothing.
+
+    Parameters
+    ----------
+    file
+        What `team backup` wrote.
+    """
+    store = ready(app)
+    try:
+        with Bar("restoring the team's store") as bar:
+            kept, strangers = backup.restore(store, str(file), bar.show)
+    finally:
+        store.close()
+    trail.note(app.home, "team.restored", schema=kept.schema, rows=sum(kept.rows.values()))
+    return Restored(store.where, kept.at, kept.rows, strangers)
+
+
+def ready(app: Holdfast) -> PostgreSQL:
+    store = _store(app)
+    store.check()
+    return store
+
+
+def owned(app: Holdfast) -> PostgreSQL:
+    """The store, for a service that acts for its members: as the one whom no policy limits."""
+    store = ready(app)
+    with store.reading() as connection:
+        asks = _engine(connection)
+    if asks.limited:
+        store.close()
+        raise BadInput(
+            f"{store.where} is asked as {asks.role}, a member: a service for the team has to own the "
+            "tables, as whoever ran `holdfast team init` does"
+        )
+    return store
 
 
 def _store(app: Holdfast) -> PostgreSQL:
-    url = app.config["store.url"]
-    if not url:
+    if not app.config["store.url"]:
         raise BadInput("no team is set up: holdfast team join postgresql://user@host/database")
-    return PostgreSQL(url)
+    return of_team(app)

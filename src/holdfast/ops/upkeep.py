@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import holdfast
-from holdfast import bundle
+from holdfast import bundle, bundling
 from holdfast.app import Holdfast
 from holdfast.breadcrumb import Vault, vault_path
 from holdfast.clock import now, rfc3339
@@ -111,7 +111,7 @@ def _free(app: Holdfast) -> Check:
 
 def _launcher() -> Check:
     package = os.path.dirname(os.path.realpath(holdfast.__file__))
-    missing = [stem for stem in bundle.HOT if not os.path.exists(f"{package}/{stem}.py")]
+    missing = [stem for stem in bundling.HOT if not os.path.exists(f"{package}/{stem}.py")]
     if missing:
         what = f"the installation lacks {', '.join(missing)}: hooks do nothing"
         return Check("hooks", False, what, "install holdfast again")

@@ -74,7 +74,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):  # the service starting and stopping
             return await self.app(scope, receive, send)
-        refusal = self.refusal(scope)
+        refusal = self.refusal(scope) or await self.admit(scope)
         if scope["type"] == "websocket":
             if refusal:
                 return await send({"type": "websocket.close", "code": 1008, "reason": refusal.what})
@@ -88,6 +88,10 @@ class Gate:
         if refusal:
             return await refuse(send, refusal, is_page=self._is_page(scope))
         return await self.app(scope, receive, send)
+
+    async def admit(self, scope: Scope) -> Refusal | None:  # noqa: ARG002
+        """What has to be asked elsewhere before anything is read of a body; here the token said it all."""
+        return None
 
     def _is_page(self, scope: Scope) -> bool:
         """Of the dashboard: what a person looks at, not a program."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import reduce
 from inspect import Parameter, Signature
@@ -28,8 +28,9 @@ import holdfast
 from holdfast.errors import BadInput, HoldfastError, is_full
 from holdfast.ops.described import REQUIRED, Described, described, fields_of
 from holdfast.ops.registry import BY_HAND, Operation, everything
-from holdfast.serve.work import Work
 
+#: Carries an operation out: which, its function, what it is given.
+Do = Callable[[Operation, Callable[..., Any], Mapping[str, Any]], Awaitable[Any]]
 #: What a write meets on a disk that takes none.
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 #: Routes are tried in their order, and these are asked for again and again by scripts.
@@ -61,7 +62,8 @@ class Problem:
     error: str
 
 
-def application(work: Work) -> FastAPI:
+def application(do: Do, operations: Iterable[Operation] | None = None) -> FastAPI:
+    """With a route for each of the operations; without any named, for all that are not local."""
     app = FastAPI(
         title="holdfast",
         version=holdfast.__version__,
@@ -77,9 +79,9 @@ def application(work: Work) -> FastAPI:
             Exception: _mistaken,
         },
     )
-    for operation in sorted(everything(), key=lambda one: not one.name.startswith(_OFTEN)):
-        if not operation.local:
-            _add(app, work, operation)
+    wanted = [one for one in everything() if not one.local] if operations is None else operations
+    for operation in sorted(wanted, key=lambda one: not one.name.startswith(_OFTEN)):
+        _add(app, do, operation)
     return app
 
 
@@ -87,13 +89,13 @@ def path_of(operation: Operation) -> str:
     return "/" + operation.name.replace(".", "/")
 
 
-def _add(app: FastAPI, work: Work, operation: Operation) -> None:
+def _add(app: FastAPI, do: Do, operation: Operation) -> None:
     function = operation.load()
     says = described(function)
     takes = _model(operation, says)
 
     async def endpoint(given: Mapping[str, Any]) -> Response:
-        return answer(await work.do(operation, function, given))
+        return answer(await do(operation, function, given))
 
     given = Parameter(
         "given",

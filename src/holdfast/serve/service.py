@@ -10,6 +10,8 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 
 from holdfast.app import Holdfast
 from holdfast.clock import now, rfc3339
@@ -24,6 +26,8 @@ VERSION = 1
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST = 4096
 _BACKLOG = 128
+#: What the lock is called, and the file that says where it is: of the service, and of one for a team.
+_OWN, _TEAM = "serve", "serve-team"
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ def serve(
     expose: bool = False,
     cert: str | None = None,
     key: str | None = None,
+    team: bool = False,
 ) -> Served:
     """Every operation over HTTP, for this user alone, until it is stopped. Where it runs already: says so.
 
@@ -63,6 +68,9 @@ def serve(
         File with the certificate, PEM.
     key
         File with its key.
+    team
+        For the members of the team instead, each by a token of `team token add` and with their own rights:
+        its tasks, and nothing of this home.
     """
     port = app.config["service.port"] if port is None else port
     if not 0 <= port <= 65535:
@@ -72,18 +80,17 @@ def serve(
     app.environ.pop(SESSION, None)
     posix.environ.pop(SESSION.encode(), None)
     files.make_dir(app.home.root)
-    lock = files.Lock(app.home.root + "/serve.lock")
+    name = _TEAM if team else _OWN
+    lock = files.Lock(f"{app.home.root}/{name}.lock")
     if not lock.attempt():
-        return running(app.home)
+        return running(app.home, name)
     with lock, _listening(host, port) as listener:
-        run = _runner()
-        secret = token.kept(app.home)
+        run, how = _for_team(app) if team else _for_user(app)
         names = [f"[{name}]" if ":" in name else name for name in dict.fromkeys([host, *_LOOPBACK])]
         hosts = [f"{name}:{listener.getsockname()[1]}" for name in names]
         url = f"{'https' if cert else 'http'}://{hosts[0]}"
-        with _told(app.home, url):
-            told = _say(f"{url} (token in {app.home.root}/token)\n")
-            ended = run(app, listener, secret, hosts, told, cert, key)
+        with _told(app.home, name, url):
+            ended = run(listener=listener, hosts=hosts, ready=_say(f"{url} ({how})\n"), cert=cert, key=key)
     if not ended:
         os._exit(0)  # the interpreter would wait for its threads
     return Served(url, os.getpid(), already=False)
@@ -97,14 +104,27 @@ def _say(words: str) -> Callable[[], None]:
     return ready
 
 
-def _runner() -> Callable[..., bool]:
+def _for_user(app: Holdfast) -> tuple[Callable[..., bool], str]:
+    """What runs it, and how one is let in."""
+    server = _server()
+    return partial(server.run, app, token=token.kept(app.home)), f"token in {app.home.root}/token"
+
+
+def _for_team(app: Holdfast) -> tuple[Callable[..., bool], str]:
+    """It acts for others, so it has to be whom no policy limits."""
+    from holdfast.ops.team import owned
+
+    return partial(_server().run_shared, app, owned(app)), "tokens by `holdfast team token add`"
+
+
+def _server() -> ModuleType:
     try:
-        from holdfast.serve.server import run
+        from holdfast.serve import server
     except ImportError as problem:
         raise MissingExtra(
             f"the service needs {problem.name}, of the extra `serve`: pip install 'holdfast[serve]'"
         ) from None
-    return run
+    return server
 
 
 def _refuse_strangers(host: str, expose: bool, cert: str | None, key: str | None) -> None:
@@ -131,10 +151,10 @@ def _is_every(host: str) -> bool:
     return any(ipaddress.ip_address(address).is_unspecified for address in found)
 
 
-def running(home: Home) -> Served:
+def running(home: Home, name: str = _OWN) -> Served:
     """What the one that has the lock says of itself; it may be starting or stopping."""
     try:
-        said = load(files.read(home.root + "/serve.json", _LARGEST).decode())
+        said = load(files.read(f"{home.root}/{name}.json", _LARGEST).decode())
         return Served(said["url"], said["pid"], already=True)  # type: ignore[index]
     except (OSError, KeyError, TypeError, *UNREADABLE):
         return Served("an address it has not told yet", 0, already=True)
@@ -157,9 +177,9 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _told(home: Home, url: str) -> Iterator[None]:
+def _told(home: Home, name: str, url: str) -> Iterator[None]:
     """Where others find the service, while it runs; after a kill the lock tells that it does not."""
-    path = home.root + "/serve.json"
+    path = f"{home.root}/{name}.json"
     said = {"v": VERSION, "url": url, "pid": os.getpid(), "at": rfc3339(now())}
     files.replace(path, dump(said).encode() + b"\n", durable=False)
     try:

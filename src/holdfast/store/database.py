@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -24,6 +25,9 @@ from holdfast.disk import files
 from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.store import migrations
 from holdfast.store.turns import turn
+
+if TYPE_CHECKING:
+    from holdfast.store.postgres import PostgreSQL
 
 #: Seconds that one waits for others.
 PATIENCE_S = 10
@@ -43,7 +47,7 @@ def opened(app: Holdfast, *, is_known: bool = False) -> Store:
     key = os.getpid(), url or app.home.store
     with _OPENING:
         if key not in _OPEN:
-            _OPEN[key] = _of_team(url) if url else _of_home(app)
+            _OPEN[key] = of_team(app) if url else _of_home(app)
             atexit.register(_close, key)
             is_known = False
     if not is_known:
@@ -56,10 +60,11 @@ def _of_home(app: Holdfast) -> Store:
     return SQLite(app.home.store)
 
 
-def _of_team(url: str) -> Store:
+def of_team(app: Holdfast) -> PostgreSQL:
     from holdfast.store.postgres import PostgreSQL  # which needs a driver
 
-    return PostgreSQL(url)
+    config = app.config
+    return PostgreSQL(config["store.url"], config["store.timeout_seconds"], config["store.pool"])
 
 
 def _close(key: tuple[int, str]) -> None:
@@ -123,7 +128,9 @@ class Store:
         except DBAPIError as problem:
             raise self._trouble(problem) from problem
         except PoolTimeout as problem:
-            raise Unavailable(f"{self.where}: all connections of this process are in use") from problem
+            raise Unavailable(
+                f"{self.where}: all connections of this process are in use (store.pool); try again"
+            ) from problem
 
     def _trouble(self, problem: DBAPIError) -> HoldfastError:
         return Unavailable(f"{self.where} cannot be used now: {problem.orig}")

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert, inspect, select, text, update
 from holdfast import __version__
 from holdfast.clock import now
 from holdfast.errors import BadInput
+from holdfast.store.policies import ME, SEEN, protect, protect_through, shut
 from holdfast.store.tables import SCHEMA
 
 #: What one engine calls otherwise than the other.
@@ -124,8 +125,58 @@ CREATE TABLE marks (
 CREATE INDEX marks_newest ON marks (project, received)
 """
 
-#: The first is what brings an empty store to version 1, and so on.
-STEPS = (_QUEUE, _SHARED)
+#: Who is in which project, and with which tokens a shared service knows them. A home has nobody to name,
+#: but the same tables.
+_MEMBERS = """
+ALTER TABLE tasks ADD COLUMN who TEXT NOT NULL DEFAULT {me};
+CREATE TABLE members (
+    who TEXT NOT NULL,
+    project TEXT NOT NULL CHECK (project <> ''),
+    added_at BIGINT NOT NULL DEFAULT ({clock}),
+    PRIMARY KEY (who, project)
+);
+CREATE TABLE tokens (
+    name TEXT PRIMARY KEY,
+    who TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    made_at BIGINT NOT NULL DEFAULT ({clock}),
+    expires_at BIGINT NOT NULL,
+    revoked_at BIGINT NOT NULL DEFAULT 0
+)
+"""
+#: A task is all of its project's: any member of it claims and finishes it, but what it says, whose it is
+#: and where it belongs stays as it was added.
+_CLAIM = (
+    "state, claims, holder, machine, process, started, lease_ms, clock, until, "
+    "finished_by, finished_at, result"
+)
+_SEES_TASK = "EXISTS (SELECT 1 FROM tasks t WHERE t.number = task)"
+_SEES_BOTH = f"{_SEES_TASK} AND EXISTS (SELECT 1 FROM tasks t WHERE t.number = needs)"  # noqa: S608
+_GUARDED = ";\n".join(
+    (
+        # Before PostgreSQL 15 everybody may put things where names are looked up.
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+        "GRANT USAGE ON SCHEMA public TO PUBLIC",
+        "GRANT SELECT ON schema TO PUBLIC",
+        protect_through("members", f"who = {ME}"),
+        shut("tokens"),
+        protect("tasks", "INSERT", f"UPDATE ({_CLAIM})", changes=SEEN),
+        protect_through("needs", _SEES_TASK, "INSERT", added=_SEES_BOTH),
+        protect_through("waits", _SEES_TASK, "INSERT", "DELETE"),
+        protect("checkpoints", "INSERT", "UPDATE", "DELETE"),
+        protect("events", "INSERT"),
+        protect("messages", "INSERT", "DELETE"),
+        protect("marks", "INSERT", "UPDATE", "DELETE"),
+    )
+)
+
+#: The first is what brings an empty store to version 1, and so on. Where the engines have nothing in
+#: common, a step has one text for each; one without a text has nothing to do.
+STEPS: tuple[str | dict[str, str], ...] = (
+    _QUEUE,
+    _SHARED,
+    {"sqlite": _MEMBERS, "postgresql": f"{_MEMBERS};\n{_GUARDED}"},
+)
 NEWEST = len(STEPS)
 
 
@@ -156,7 +207,12 @@ def bring_up(connection: Connection, where: str) -> tuple[int, int]:
         connection.execute(text("CREATE TABLE schema (version INTEGER, at BIGINT, by TEXT)"))
         connection.execute(insert(SCHEMA).values(version=0, at=now(), by=__version__))
     for step in STEPS[found:]:
-        for statement in step.format(**_WORDS[connection.dialect.name]).split(";\n"):
+        for statement in _statements(step, connection.dialect.name):
             connection.execute(text(statement))
     connection.execute(update(SCHEMA).values(version=NEWEST, at=now(), by=__version__))
     return found, NEWEST
+
+
+def _statements(step: str | dict[str, str], engine: str) -> list[str]:
+    words = step if isinstance(step, str) else step.get(engine, "")
+    return words.format(**_WORDS[engine]).split(";\n") if words else []

@@ -6,47 +6,72 @@ network that swallows everything, there is one on this side, which cuts the conn
 
 from __future__ import annotations
 
+import copy
+import ipaddress
 import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, make_url
+from sqlalchemy import URL, Connection, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from holdfast.errors import BadInput, HoldfastError, MissingExtra, Unavailable
+from holdfast.errors import BadInput, Forbidden, HoldfastError, MissingExtra, Unavailable
 from holdfast.store import migrations
 from holdfast.store.database import PATIENCE_S, Store
 
 _CONNECTS_S = 5
-#: Milliseconds, by the server's own clock.
-_LIMITS = {
-    "statement_timeout": PATIENCE_S * 1000 - 1000,
-    "lock_timeout": PATIENCE_S * 1000 - 2000,
-    "idle_in_transaction_session_timeout": 60_000,
-}
+_POOL = 8
+#: What the server, or the way to it, says, and what to do then.
+_FIXES = (
+    ("password authentication failed", "mend the password in store.url"),
+    ("no password supplied", "store.url has no password: postgresql://user:password@host/database"),
+    ("no pg_hba.conf entry", "the server lets nobody in from here: its pg_hba.conf decides"),
+    ("does not exist", "mend store.url, or make it on the server first"),
+    ("does not support SSL", "let it speak TLS: what a team says does not travel in the open"),
+    ("too many", "it has more clients than it takes: raise max_connections there, or lower store.pool"),
+    ("connection slots", "it has more clients than it takes: raise max_connections, or lower store.pool"),
+    ("is not available", "install it on the server, then try again; nothing was changed"),
+)
+#: How a connection to another machine has to be: encrypted; more is for the address to say.
+_TLS = ("require", "verify-ca", "verify-full")
+_ROLE = "holdfast_role"
+#: SQLSTATE of a missing privilege, and of a row that a policy refuses.
+_NOT_ALLOWED = "42501"
+#: The same where a role is to be taken that is not there.
+_NO_ROLE = "22023"
 
 
 class PostgreSQL(Store):
-    """Nothing is asked of it before the first use."""
+    """Nothing is asked of it before the first use. `timeout_s` is how long anybody waits for it, and `pool`
+    how many connections this process has at most: more who ask at once wait for one, and no longer."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, timeout_s: float = PATIENCE_S, pool: int = _POOL) -> None:
         address = _address(url)
+        self.timeout_s = timeout_s
         engine = create_engine(
             address.set(drivername="postgresql+psycopg"),
-            pool_size=4,
-            max_overflow=4,
-            pool_timeout=PATIENCE_S,
+            pool_size=pool,
+            max_overflow=0,
+            pool_timeout=timeout_s,
             connect_args={
-                "connect_timeout": _CONNECTS_S,
+                "connect_timeout": max(2, min(_CONNECTS_S, int(timeout_s))),  # of less libpq makes two
                 "application_name": "holdfast",
-                "options": " ".join(f"-c {name}={value}" for name, value in _LIMITS.items()),
+                "options": _limits(timeout_s),
             },
         )
+        event.listen(engine, "begin", _become)
         super().__init__(engine, address.render_as_string(hide_password=True))
+
+    def acting_as(self, who: str) -> PostgreSQL:
+        """The same, with that member's rights: whatever is asked of it, the engine decides for that role.
+        It shares the connections, and each transaction says anew whose it is."""
+        one = copy.copy(self)
+        one.engine = self.engine.execution_options(**{_ROLE: who})
+        return one
 
     def check(self) -> None:
         """It is for all of a team: it is brought up by whoever is asked to, not by the first who comes."""
@@ -63,7 +88,7 @@ class PostgreSQL(Store):
     @contextmanager
     def _answering(self, connection: Connection) -> Iterator[None]:
         """Within the time there is; and with a connection that was alive a moment ago."""
-        alarm = threading.Timer(PATIENCE_S, _cut, (connection,))
+        alarm = threading.Timer(self.timeout_s, cut, (connection,))
         alarm.daemon = True
         alarm.start()
         try:
@@ -77,9 +102,38 @@ class PostgreSQL(Store):
         finally:
             alarm.cancel()
 
+    @contextmanager
+    def _driven(self) -> Iterator[None]:
+        """The same for what the driver is asked without SQLAlchemy, as for a copy."""
+        from psycopg import Error
+
+        try:
+            yield
+        except Error as problem:
+            raise self._trouble(DBAPIError("", None, problem)) from problem
+
+    @contextmanager
+    def lasting(self) -> Iterator[tuple[Connection, Callable[[], None]]]:
+        """One transaction that may take long: as long as whoever has it says, within the time there is each
+        time, that something came."""
+        with self._told(), self._driven(), self.engine.connect() as connection:
+            alarm = _Alarm(self.timeout_s, connection)
+            try:
+                with connection.begin():
+                    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+                    yield connection, alarm.again
+            finally:
+                alarm.over.set()
+
     def _trouble(self, problem: DBAPIError) -> HoldfastError:
         said = str(problem.orig).strip().splitlines()[0][:300]
-        return Unavailable(f"{self.where} cannot be used now: {said}; see `holdfast team status`")
+        if getattr(problem.orig, "sqlstate", "") == _NOT_ALLOWED:
+            return Forbidden(
+                f"{self.where} does not let this role do that ({said}): it is no member of that project, "
+                "or only the owner of the tables may; `holdfast team status` says which role it is"
+            )
+        fix = next((fix for words, fix in _FIXES if words in said), "see `holdfast team status`")
+        return Unavailable(f"{self.where} cannot be used now: {said}; {fix}")
 
 
 def _address(url: str) -> URL:
@@ -97,15 +151,83 @@ def _address(url: str) -> URL:
         raise BadInput("store.url is no address; it takes postgresql://user@host/database") from None
     if address.drivername not in ("postgresql", "postgres"):
         raise BadInput("store.url has to begin with postgresql://")
-    return address.set(drivername="postgresql")
+    return _encrypted(address.set(drivername="postgresql"))
 
 
-def _cut(connection: Connection) -> None:
+def _encrypted(address: URL) -> URL:
+    """Beyond this machine only over TLS. Left to itself the driver would go on without, if the server, or
+    whoever stands before it, has none."""
+    named = address.host or address.query.get("host", "")
+    hosts = [one for name in ([named] if isinstance(named, str) else named) for one in name.split(",")]
+    if all(not host or host.startswith("/") or _is_here(host) for host in hosts):
+        return address
+    if "sslmode" not in address.query:
+        return address.update_query_dict({"sslmode": "require"})
+    if address.query["sslmode"] not in _TLS:
+        raise BadInput(f"store.url is of another machine, and its sslmode none of {', '.join(_TLS)}")
+    return address
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Alarm:
+    """Cuts a connection of which nothing was heard for as long as that, or twice as long at most."""
+
+    def __init__(self, seconds: float, connection: Connection) -> None:
+        self.over = threading.Event()
+        self._seconds, self._connection, self._heard = seconds, connection, True
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def again(self) -> None:
+        self._heard = True
+
+    def _watch(self) -> None:
+        while not self.over.wait(self._seconds):
+            if not self._heard:
+                return cut(self._connection)
+            self._heard = False
+        return None
+
+
+def _limits(timeout_s: float) -> str:
+    """The server's own, a little before ours: it says better what it was that took so long."""
+    limits = {
+        "statement_timeout": int(timeout_s * 900),
+        "lock_timeout": int(timeout_s * 800),
+        "idle_in_transaction_session_timeout": int(timeout_s * 6000),
+    }
+    return " ".join(f"-c {name}={value}" for name, value in limits.items())
+
+
+def _become(connection: Connection) -> None:
+    """For one transaction: with its end the connection is its owner's again, however it ends."""
+    who = connection.get_execution_options().get(_ROLE)
+    if who is not None:
+        name = connection.dialect.identifier_preparer.quote_identifier(who)
+        try:
+            connection.exec_driver_sql(f"SET LOCAL ROLE {name}")
+        except DBAPIError as problem:
+            if getattr(problem.orig, "sqlstate", "") != _NO_ROLE:
+                raise
+            raise Forbidden(f"{who} is in this team no more") from problem
+
+
+def driver_of(connection: Connection) -> Any:
+    """The connection as psycopg knows it."""
+    return connection.connection.driver_connection
+
+
+def cut(connection: Connection) -> None:
     """So that whoever waits for an answer in another thread gets an end of it."""
     from psycopg import Error
 
     try:
-        driver: Any = connection.connection.driver_connection
+        driver = driver_of(connection)
         with socket.socket(fileno=os.dup(driver.fileno())) as line:
             line.shutdown(socket.SHUT_RDWR)
     except (OSError, Error, SQLAlchemyError):

@@ -262,8 +262,9 @@ def _this(connection: Connection, number: int, holder: Holder, shut: Collection[
     if row.state == FINISHED or row.holder not in ("", holder.name):
         raise BadInput(f"{_is(row)}; `holdfast task claim` without a number takes the next that is free")
     if row.state == OPEN and row.blocked:
-        needs = [link.task for link in chains.needs(connection, [number])]
-        raise BadInput(f"task {number} needs {', '.join(map(str, needs))} to be finished first")
+        needs = [str(link.task) for link in chains.needs(connection, [number])]
+        what = ", ".join(needs) or "a task of another project"
+        raise BadInput(f"task {number} needs {what} to be finished first")
     if number in shut:
         raise BadInput(
             f"{holder.name} waits for what waits for task {number}: with this claim nobody would go on; "

@@ -36,6 +36,8 @@ TASKS = Table(
     Column("finished_by", Text),
     Column("finished_at", BigInteger),
     Column("result", Text),
+    # The role that added it, as the engine knows it; `added_by` is what that one called itself.
+    Column("who", Text),
 )
 
 #: `task` cannot be claimed before `needs` is finished.
@@ -112,4 +114,25 @@ MARKS = Table(
     Column("machine", Text),
     Column("said", Text),
     Column("received", BigInteger),
+)
+
+#: Which role is in which project; `*` is all of them.
+MEMBERS = Table(
+    "members",
+    METADATA,
+    Column("who", Text, primary_key=True),
+    Column("project", Text, primary_key=True),
+    Column("added_at", BigInteger),
+)
+
+#: What a shared service knows its users by: a name that is no secret, and the hash of what is one.
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("who", Text),
+    Column("hash", Text),
+    Column("made_at", BigInteger),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
 )

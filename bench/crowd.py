@@ -1,5 +1,4 @@
-"""A team's worth of agents on one PostgreSQL: python bench/team.py [--agents 500] [--seconds 30] [--kills
-20]
+"""A team's worth of agents on one PostgreSQL: python bench/crowd.py [--agents 500] [--kills 20]
 
 Every machine of the team is two processes: one in which its agents note what happens, through the code a
 hook runs, and one that sends, through the code of `holdfast sync --watch`. The server syncs every commit
