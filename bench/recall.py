@@ -2,7 +2,10 @@
 
     python bench/recall.py --locomo locomo10.json [--embedder minilm|wordllama|none]
     python bench/recall.py --locomo locomo10.json --tune [--embedder minilm]
+    python bench/recall.py --locomo locomo10.json --url postgresql://…
     python bench/recall.py --speed [--items 100000]
+
+With --url the same goes through the engine of a team: a database without memories, which keeps these.
 
 LoCoMo: each turn is one item of the collection `sessions`, each conversation a project, and each question
 asks its own conversation. R@k is the mean share of the evidence turns among the first k, MRR is of the
@@ -23,7 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -36,7 +40,7 @@ from harness import table
 from holdfast.app import Holdfast
 from holdfast.memory import embed, search
 from holdfast.memory.index import Index
-from holdfast.memory.shelf import Filter, Item
+from holdfast.memory.shelf import Filter, Item, Shelf
 from holdfast.ops import recall
 
 _TUNED = 5
@@ -73,6 +77,7 @@ def main() -> None:
     parser.add_argument(
         "--tune", action="store_true", help="choose the weights; with minilm, how much it is trusted"
     )
+    parser.add_argument("--url", default="", help="PostgreSQL of a team instead of a file")
     parser.add_argument("--speed", action="store_true", help="ingest and query with --items memories")
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
@@ -80,26 +85,48 @@ def main() -> None:
     embedder = None if args.embedder == "none" else embed.named(args.embedder)
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         if args.locomo:
-            print((tune if args.tune else quality)(args.locomo, Path(folder), embedder))
+            with shelf_of(args.url, Path(folder)) as shelf:
+                print((tune if args.tune else quality)(args.locomo, shelf, embedder))
         if args.speed:
             print(speed(Path(folder), embedder, args.items, args.queries))
     if not args.locomo and not args.speed:
         parser.print_help()
 
 
-def quality(file: Path, folder: Path, embedder: embed.Embedder | None) -> str:
+@contextmanager
+def shelf_of(url: str, folder: Path) -> Iterator[Shelf]:
+    if not url:
+        with Index(str(folder / "memory.db")) as shelf:
+            yield shelf
+        return
+    from holdfast.memory.postgres import Postgres
+    from holdfast.store.postgres import PostgreSQL
+
+    store = PostgreSQL(url)
+    store.bring_up()
+    yield Postgres(store, "bench")
+    store.close()
+
+
+def filled(shelf: Shelf, file: Path, embedder: embed.Embedder | None) -> tuple[int, list[Question]]:
+    """(how many turns it holds then, what is asked)."""
     items, questions = loaded(json.loads(file.read_text()))
-    with Index(str(folder / "memory.db")) as shelf:
-        shelf.add(items)
-        embed_all(shelf, embedder)
-        asked = [(one, measured(shelf, embedder, one)) for one in questions]
+    for at in range(0, len(items), 500):
+        shelf.add(items[at : at + 500])
+    embed_all(shelf, embedder)
+    return len(items), questions
+
+
+def quality(file: Path, shelf: Shelf, embedder: embed.Embedder | None) -> str:
+    number, questions = filled(shelf, file, embedder)
+    asked = [(one, measured(shelf, embedder, one)) for one in questions]
     rows = []
     for name, first, last in (("chosen on: 1 to 5", 0, 4), ("held out: 6 to 10", 5, 9), ("all", 0, 9)):
         some = [figures for one, figures in asked if first <= int(one.conversation) <= last]
         if some:
             rows.append([name, str(len(some)), *means(some)])
     titles = ["conversations", "questions", "R@5", "R@10", "R@20", "MRR", "sR@5", "sR@10", "CPU ms"]
-    return f"{embedder.model if embedder else 'keyword only'}, {len(items):,} turns\n{table(titles, rows)}"
+    return f"{embedder.model if embedder else 'keyword only'}, {number:,} turns\n{table(titles, rows)}"
 
 
 def loaded(conversations: list[dict]) -> tuple[list[Item], list[Question]]:
@@ -219,7 +246,7 @@ def _cpu() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def embed_all(shelf: Index, embedder: embed.Embedder | None) -> None:
+def embed_all(shelf: Shelf, embedder: embed.Embedder | None) -> None:
     while embedder and (some := shelf.lacking(embedder.model, embedder.size, 512)):
         made = embedder.vectors([text for _, text in some])
         shelf.put_vectors(embedder.model, [(uid, made[at]) for at, (uid, _) in enumerate(some)])
@@ -248,34 +275,31 @@ def means(some: list[list[float]]) -> list[str]:
     return [*(f"{statistics.mean(one):.1f}" for one in columns), f"{statistics.median(took):.1f}"]
 
 
-def tune(file: Path, folder: Path, embedder: embed.Embedder | None) -> str:
+def tune(file: Path, real: Shelf, embedder: embed.Embedder | None) -> str:
     """Each weight in turn, from none of them, until nothing is gained: in the sum of the three figures that
     have a goal, for the questions of the first five conversations. What is learnt of another embedder than
     the default is only how much it is trusted."""
-    items, questions = loaded(json.loads(file.read_text()))
+    _, questions = filled(real, file, embedder)
     questions = [one for one in questions if int(one.conversation) < _TUNED]
     tried: dict[tuple[search.Weights, float], float] = {}
-    with Index(str(folder / "memory.db")) as index:
-        index.add(items)
-        embed_all(index, embedder)
-        shelf, asked = Remembering(index), Remembering(embedder) if embedder else None
+    shelf, asked = Remembering(real), Remembering(embedder) if embedder else None
 
-        def worth(weights: search.Weights, trust: float = 1.0) -> float:
-            if asked:
-                asked.trust = trust
-            if (weights, trust) not in tried:
-                shown = means([measured(shelf, asked, one, weights) for one in questions])
-                tried[weights, trust] = sum(float(shown[at]) for at in _GOALS)
-                print(f"{tried[weights, trust]:.2f} {shown} {trust} {weights}", file=sys.stderr)
-            return tried[weights, trust]
+    def worth(weights: search.Weights, trust: float = 1.0) -> float:
+        if asked:
+            asked.trust = trust
+        if (weights, trust) not in tried:
+            shown = means([measured(shelf, asked, one, weights) for one in questions])
+            tried[weights, trust] = sum(float(shown[at]) for at in _GOALS)
+            print(f"{tried[weights, trust]:.2f} {shown} {trust} {weights}", file=sys.stderr)
+        return tried[weights, trust]
 
-        if embedder and embedder.trust != 1.0:
-            return f"trust = {max(_TRUSTED, key=lambda trust: worth(search.WEIGHTS, trust))}"
-        best, before = _PLAIN, None
-        while best != before:
-            before = best
-            for name, values in _TRIED.items():
-                best = max((replace(best, **{name: value}) for value in values), key=worth)
+    if embedder and embedder.trust != 1.0:
+        return f"trust = {max(_TRUSTED, key=lambda trust: worth(search.WEIGHTS, trust))}"
+    best, before = _PLAIN, None
+    while best != before:
+        before = best
+        for name, values in _TRIED.items():
+            best = max((replace(best, **{name: value}) for value in values), key=worth)
     return str(best)
 
 

@@ -100,6 +100,7 @@ KEYS = (
     ("team.bodies", True, (), "whether checkpoints travel with all they say, or only their catalogue"),
     ("team.machine", "", ("text",), "what the team calls this machine; empty: by its host name"),
     ("team.outbox_mb", 256, (1, 99999), "MB that may wait for the team's store before events are let go"),
+    ("vectors.url", "", ("text",), "Qdrant that holds the vectors of a team; empty: its PostgreSQL does"),
     ("watcher.base_url", "", ("text",), "where the Messages API is asked, if not at Anthropic's"),
     ("watcher.tokens_per_day", 200000, (0, 99999999), "tokens these models may cost in a day"),
     ("watcher.timeout_seconds", 20, (1, 300), "seconds for which one of them is waited for"),

@@ -83,7 +83,7 @@ class Feed:
         self._is_stuck = False
 
     def _take(self, path: str, mark: str, found: list[Item], anew: bool = False) -> None:
-        admitted = [item for item in found if item.shape not in self._forgotten]
+        admitted = [item for item in found if not self._forgotten.holds(item.project, item.shape)]
         self.fed.new += self.shelf.take(path, mark, admitted, anew)
         self._seen.update(item.uid for item in admitted)
 
@@ -276,7 +276,8 @@ class Feed:
         gone = [
             row.uid
             for row in self.shelf.every()
-            if row.uid not in self._seen and (row.shape in self._forgotten or self._is_known(row))
+            if row.uid not in self._seen
+            and (self._forgotten.holds(row.project, row.shape) or self._is_known(row))
         ]
         self.shelf.remove(gone)
         return len(gone)

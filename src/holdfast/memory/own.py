@@ -1,7 +1,8 @@
-"""Two files of deep memory that nothing can rebuild: what was learned on request, and what was forgotten.
+"""Files of deep memory that nothing can rebuild: what was learned on request, and what was forgotten.
 
 memory-learned.jsonl holds what agents and people asked to remember; memory-forgotten.jsonl a keyed hash of
-every text that must not come back, whatever file still says it. Both are on the disk before it is told.
+every text that must not come back, whatever file still says it; memory-untold.jsonl what a team has yet to
+be told to forget. All are on the disk before it is told.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ def learned_path(app: Holdfast) -> str:
 
 def forgotten_path(app: Holdfast) -> str:
     return app.home.root + "/memory-forgotten.jsonl"
+
+
+def untold_path(app: Holdfast) -> str:
+    return app.home.root + "/memory-untold.jsonl"
 
 
 def learn(app: Holdfast, said: dict) -> None:
@@ -64,6 +69,34 @@ def forget(app: Holdfast, shapes: list[str]) -> None:
         files.append_durably(forgotten_path(app), index.line(said))
 
 
+def forget_in(app: Holdfast, project: str, shapes: list[str]) -> None:
+    """In one project alone: what others erased is theirs to erase in what is shared with them."""
+    forget(app, [_of_project(project, one) for one in shapes if one])
+
+
+def owe(app: Holdfast, project: str, shapes: list[str]) -> None:
+    """That the team is to forget these, by the name it has for a project."""
+    said = {"v": VERSION, "at": rfc3339(now()), "project": project, "shapes": shapes}
+    files.append_durably(untold_path(app), index.line(said))
+
+
+def owed(app: Holdfast) -> list[tuple[str, list[str]]]:
+    found = [index.checked(raw) or {} for raw in _lines(untold_path(app))]
+    return [(str(said["project"]), list(said["shapes"])) for said in found if said]
+
+
+def paid(app: Holdfast, count: int) -> None:
+    """The first so many were told; what was added meanwhile stays."""
+    path = untold_path(app)
+    fd = files.open_shared(path, alone=True)
+    try:
+        lines = files.read(path, _LARGEST).split(b"\n")
+        good = [at for at, raw in enumerate(lines) if raw and index.checked(raw)][:count]
+        files.renew(path, b"\n".join(raw for at, raw in enumerate(lines) if at not in good))
+    finally:
+        os.close(fd)
+
+
 class Forgotten:
     """Asked of every item before it is taken in."""
 
@@ -74,6 +107,14 @@ class Forgotten:
 
     def __contains__(self, shape: str) -> bool:
         return bool(self._hashes) and _hash(self._key, shape) in self._hashes
+
+    def holds(self, project: str, shape: str) -> bool:
+        """Everywhere, or in this project."""
+        return shape in self or _of_project(project, shape) in self
+
+
+def _of_project(project: str, shape: str) -> str:
+    return f"{shape} in {project}"
 
 
 def _key(app: Holdfast) -> bytes:

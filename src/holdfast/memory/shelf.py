@@ -25,8 +25,9 @@ COLLECTIONS = (
     "saves",
     "learned",
 )
-#: Whose words they are. Only those of the first may ever be rendered as an instruction.
-ORIGINS = ("user", "assistant", "tool", "file", "web", "agent")
+#: Whose words they are. Only those of the first may ever be rendered as an instruction. What the user of
+#: another machine typed is a `teammate`'s.
+ORIGINS = ("user", "assistant", "tool", "file", "web", "agent", "teammate")
 #: The longest text of one item; what is longer is cut into parts when it is fed.
 LONGEST = 2000
 MOST_SOURCES = 16
@@ -66,6 +67,14 @@ class Row(Item):
     sources: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
+
+
+@dataclass(frozen=True)
+class Told(Row):
+    """A row as a team has it: and who said it, on which machine."""
+
+    who: str = ""
+    machine: str = ""
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ def recall(
     limit: int = 10,
     around: int = 0,
     tokens: int | None = None,
+    local: bool = False,
 ) -> Recalled:
     """What was learnt, decided, met or done in any session of this project, found by meaning and by words.
 
@@ -101,7 +102,7 @@ def recall(
     collection
         Only these: topics, checkpoints, decisions, issues, cold, sessions, commands, files, saves, learned.
     origin
-        Only what these said: user, assistant, tool, file, web or agent.
+        Only what these said: user, assistant, tool, file, web, agent or teammate.
     type
         Only of these kinds: of a topic its type, else decision, deadend, issue, resolved, failed, check, …
     project
@@ -122,6 +123,8 @@ def recall(
         With so many that were said before and after each.
     tokens
         How long the answer may be (characters / 3.5); else `recall.tokens`.
+    local
+        Only what this machine knows, whatever its team does.
     """
     asked = _asked(query)
     usual = app.config["recall.tokens"] if tokens is None else tokens
@@ -130,11 +133,11 @@ def recall(
     _between("--tokens", usual, 50, 2500)
     folder, where = _where(app, project, everywhere, collection, origin, type, session, file, since, until)
     granted = budget.of(app.config, budgets.read(app.home, folder))
-    with deep.opened(app, folder) as (shelf, _):
+    with deep.asked(app, folder, local) as memory:
         # More than are wanted: some may be evicted, and what does not fit makes room for what does.
-        found, mode = deep.answers(app, shelf, asked, where, limit + len(granted.evicted) + 5)
+        found, mode = memory.answers(asked, where, limit + len(granted.evicted) + 5)
         admitted = [one.row for one in found if _admits(granted, one.row)]
-        beside = {row.uid: shelf.around(row.uid, around, around) for row in admitted if around}
+        beside = {row.uid: memory.around(row.uid, around, around)[0] for row in admitted if around}
     memories = [
         _memory(row, folder, [one for one in beside.get(row.uid, []) if _admits(granted, one)])
         for row in admitted
@@ -160,6 +163,7 @@ def timeline(
     until: str | None = None,
     limit: int = 20,
     tokens: int | None = None,
+    local: bool = False,
 ) -> Recalled:
     """What happened in a project, newest first: decisions, issues, finished work, sessions.
 
@@ -168,7 +172,7 @@ def timeline(
     collection
         Only these: topics, checkpoints, decisions, issues, cold, sessions, commands, files, saves, learned.
     origin
-        Only what these said: user, assistant, tool, file, web or agent.
+        Only what these said: user, assistant, tool, file, web, agent or teammate.
     type
         Only of these kinds: of a topic its type, else decision, deadend, issue, resolved, failed, check, …
     project
@@ -187,17 +191,19 @@ def timeline(
         So many at most.
     tokens
         How long the answer may be (characters / 3.5); else `recall.tokens`.
+    local
+        Only what this machine knows, whatever its team does.
     """
     usual = app.config["recall.tokens"] if tokens is None else tokens
     _between("--limit", limit, 1, 4 * _MOST)
     _between("--tokens", usual, 50, 2500)
     folder, where = _where(app, project, everywhere, collection, origin, type, session, file, since, until)
     granted = budget.of(app.config, budgets.read(app.home, folder))
-    with deep.opened(app, folder) as (shelf, _):
-        rows = shelf.timeline(where, limit)
+    with deep.asked(app, folder, local) as memory:
+        rows, mode = memory.timeline(where, limit)
     memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
     kept = _fitting(memories, usual)
-    return _recalled("by time", folder, kept, len(rows) - len(kept))
+    return _recalled(mode, folder, kept, len(rows) - len(kept))
 
 
 def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recalled:
@@ -214,15 +220,16 @@ def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recal
     """
     _between("--before", before, 0, 20)
     _between("--after", after, 0, 20)
-    with deep.opened(app) as (shelf, _):
-        rows = shelf.around(storable(uid), before, after)
+    with deep.asked(app) as memory:
+        rows, mode = memory.around(storable(uid), before, after)
     if not rows:
-        raise NotFound(f"there is no memory {uid[:80]!r}; `holdfast recall` names those there are")
+        why = f" ({mode})" if memory.why else ""
+        raise NotFound(f"there is no memory {uid[:80]!r}{why}; `holdfast recall` names those there are")
     folder = next(row.project for row in rows if row.uid == uid)
     granted = budget.of(app.config, budgets.read(app.home, folder))
     memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
     kept = _fitting(memories, app.config["recall.tokens"])
-    return _recalled("around it", folder, kept, len(rows) - len(kept))
+    return _recalled(mode, folder, kept, len(rows) - len(kept))
 
 
 def _asked(query: str) -> str:

@@ -15,7 +15,7 @@ from holdfast.memory import database, deep, own
 from holdfast.memory.feed import Feed, embedded
 from holdfast.memory.index import Index
 from holdfast.memory.place import project_of, repository_of
-from holdfast.memory.shelf import COLLECTIONS, LONGEST
+from holdfast.memory.shelf import COLLECTIONS, LONGEST, Told
 from holdfast.memory.standing import shelved, standing
 from holdfast.memory.terms import key, shape, storable, words
 from holdfast.ops.progress import Bar
@@ -54,13 +54,17 @@ class Learned:
 
 @dataclass(frozen=True)
 class Erased:
-    """`still_in`: files that say it; it does not come back from them."""
+    """`still_in`: files that say it; it does not come back from them. `waits`: why the team has not been
+    told yet; it will be."""
 
     erased: int
     still_in: list[str]
+    waits: str = ""
 
     def __str__(self) -> str:
         rest = "".join(f"\nthe file still says it: {path}" for path in self.still_in)
+        if self.waits:
+            rest += f"\nthe team will be told when its store answers: {self.waits}"
         return f"{self.erased} erased for good; they are not taken in again{rest}"
 
 
@@ -141,7 +145,7 @@ def learn(
         raise BadInput("there is nothing to remember: the text is empty")
     if len(text) > LONGEST:
         raise BadInput(f"the text has {len(text):,} characters; one memory has {LONGEST:,} at most")
-    if shape(said) in own.Forgotten(app):
+    if own.Forgotten(app).holds(repository_of(folder), shape(said)):
         raise BadInput("that was erased for good, and is not taken in again; say it in other words")
     uid = new_id(now())
     paths = [excerpt(redact(one), 300) for one in (files or [])[:16]]
@@ -165,19 +169,25 @@ def erase(app: Holdfast, uids: list[str]) -> Erased:
     uids
         Of the memories, as `recall` names them.
     """
-    with deep.opened(app) as (shelf, _):
-        rows = shelf.rows([storable(uid) for uid in uids])
+    with deep.asked(app) as memory:
+        rows = memory.rows([storable(uid) for uid in uids])
         unknown = [uid for uid in uids if uid not in rows]
         if unknown:
+            why = f" (local only: {memory.why})" if memory.why else ""
             raise NotFound(
-                f"there is no memory {unknown[0][:80]!r}; `holdfast recall` names those there are"
+                f"there is no memory {unknown[0][:80]!r}{why}; `holdfast recall` names those there are"
             )
         shapes = sorted({row.shape for row in rows.values()})
+        alike = memory.shelf.alike(shapes)  # also what says the same elsewhere
+        projects = {row.project for row in (*rows.values(), *memory.shelf.rows(alike).values())}
         own.forget(app, shapes)
         own.unlearn(app, {said["uid"] for said in own.learned(app) if shape(said["text"]) in shapes})
-        gone = shelf.remove(shelf.alike(shapes))  # also what says the same elsewhere
-    still = {path for row in rows.values() for path in row.sources if os.path.exists(path)}
-    return Erased(gone, sorted(still - {own.learned_path(app)}))
+        memory.tell_to_forget(projects, shapes)
+        gone = memory.shelf.remove(alike)
+        waits = memory.sent()
+        here = [row for row in rows.values() if not isinstance(row, Told)]
+    still = {path for row in here for path in row.sources if os.path.exists(path)}
+    return Erased(gone, sorted(still - {own.learned_path(app)}), waits)
 
 
 def drain(app: Holdfast) -> Drained:

@@ -47,8 +47,9 @@ class Migrated:
 
 @dataclass(frozen=True)
 class TeamStatus:
-    """`ms` is what one question takes; `tasks` by state. `limited`: the role sees its own projects only.
-    `members` are those it may see. What could not be found out is 0 or empty."""
+    """`ms` is what one question takes; `tasks` by state; `memory`: what deep memory is searched by
+    there. `limited`: the role sees its own projects only. `members` are those it may see. What could not
+    be found out is 0 or empty."""
 
     ok: bool
     where: str
@@ -62,6 +63,7 @@ class TeamStatus:
     ms: float
     members: int
     tasks: dict[str, int]
+    memory: str = ""
 
     def __str__(self) -> str:
         return self.what
@@ -131,6 +133,7 @@ def status(app: Holdfast) -> TeamStatus:
             rows = connection.execute(select(TASKS.c.state, func.count()).group_by(TASKS.c.state))
             tasks = {row[0]: row[1] for row in rows}
             found = connection.scalar(select(func.count(MEMBERS.c.who.distinct()))) or 0
+            lacks = migrations.no_vectors(connection)
     except HoldfastError as problem:
         return TeamStatus(False, store.where, str(problem), *known, schema, ms, 0, {})
     finally:
@@ -138,11 +141,13 @@ def status(app: Holdfast) -> TeamStatus:
     counted = ", ".join(f"{number:,} {state}" for state, number in sorted(tasks.items())) or "none"
     sees = "sees its own projects only" if known.limited else "owns the tables: no policy limits it"
     vector = f"pgvector {known.pgvector}" if known.pgvector else "no pgvector"
+    memory = f"keyword only: {lacks}" if lacks else "words and vectors"
     what = (
         f"{store.where} answers in {ms} ms: PostgreSQL {known.server}, {vector}, schema {schema}, "
-        f"{known.bytes >> 20:,} MB; role {known.role} {sees}; {many(found, 'member')}; tasks: {counted}"
+        f"{known.bytes >> 20:,} MB; role {known.role} {sees}; {many(found, 'member')}; tasks: {counted}; "
+        f"memory: {memory}"
     )
-    return TeamStatus(True, store.where, what, *known, schema, ms, found, tasks)
+    return TeamStatus(True, store.where, what, *known, schema, ms, found, tasks, memory)
 
 
 class _Engine(NamedTuple):

@@ -7,6 +7,7 @@ newer holdfast is refused: what this one would write might be wrong there.
 from __future__ import annotations
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
+from sqlalchemy.exc import DBAPIError
 
 from holdfast import __version__
 from holdfast.clock import now
@@ -170,12 +171,83 @@ _GUARDED = ";\n".join(
     )
 )
 
+#: Deep memory of a team; that of one machine is a file of its own. What a word counts depends on where it
+#: stands: `words` has those of an item as A, of what stands beside it as B, of what is further off as C.
+#: They come as our own words, so every kind of them is stemmed alike, and none is left out.
+_MEMORY = """
+CREATE TEXT SEARCH DICTIONARY holdfast_stem (TEMPLATE = snowball, LANGUAGE = english);
+CREATE TEXT SEARCH CONFIGURATION holdfast (COPY = simple);
+ALTER TEXT SEARCH CONFIGURATION holdfast ALTER MAPPING FOR asciiword, word, numword WITH holdfast_stem;
+CREATE TABLE items (
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    uid TEXT NOT NULL,
+    project TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT current_user,
+    machine TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    text TEXT NOT NULL,
+    lineage TEXT NOT NULL,
+    session TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    by TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    first_at BIGINT NOT NULL,
+    title TEXT NOT NULL,
+    files TEXT[] NOT NULL,
+    sources TEXT[] NOT NULL,
+    thread TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    shape TEXT NOT NULL,
+    words TSVECTOR NOT NULL,
+    received BIGINT NOT NULL DEFAULT ({clock}),
+    UNIQUE (uid, who)
+) WITH (toast_tuple_target = 8160);
+CREATE INDEX items_words ON items USING gin (words) WITH (gin_pending_list_limit = 512);
+CREATE INDEX items_thread ON items (thread, seq) WHERE thread <> '';
+CREATE INDEX items_time ON items (project, first_at);
+CREATE INDEX items_shape ON items (project, shape);
+CREATE TABLE forgotten (
+    project TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT current_user,
+    machine TEXT NOT NULL,
+    received BIGINT NOT NULL DEFAULT ({clock}),
+    PRIMARY KEY (project, shape)
+)
+"""
+
+_GUARDED_MEMORY = ";\n".join(
+    (protect("items", "INSERT", "UPDATE", "DELETE"), protect("forgotten", "INSERT"))
+)
+
+#: Where the server has pgvector. An index serves one model; vectors of others are compared one by one.
+_VECTORS = """
+CREATE TABLE vectors (
+    item BIGINT NOT NULL REFERENCES items (id) ON DELETE CASCADE,
+    model TEXT NOT NULL,
+    project TEXT NOT NULL,
+    who TEXT NOT NULL DEFAULT current_user,
+    machine TEXT NOT NULL,
+    data HALFVEC NOT NULL,
+    PRIMARY KEY (item, model)
+);
+CREATE INDEX vectors_project ON vectors (project, model);
+CREATE INDEX vectors_wordllama ON vectors USING hnsw ((data::halfvec(256)) halfvec_cosine_ops)
+    WHERE model = 'wordllama-l2-supercat-256';
+CREATE INDEX vectors_minilm ON vectors USING hnsw ((data::halfvec(384)) halfvec_cosine_ops)
+    WHERE model = 'all-minilm-l6-v2-384'
+"""
+_GUARDED_VECTORS = protect("vectors", "INSERT", "UPDATE", "DELETE")
+
 #: The first is what brings an empty store to version 1, and so on. Where the engines have nothing in
 #: common, a step has one text for each; one without a text has nothing to do.
 STEPS: tuple[str | dict[str, str], ...] = (
     _QUEUE,
     _SHARED,
     {"sqlite": _MEMBERS, "postgresql": f"{_MEMBERS};\n{_GUARDED}"},
+    {"postgresql": f"{_MEMORY};\n{_GUARDED_MEMORY}"},
 )
 NEWEST = len(STEPS)
 
@@ -201,18 +273,51 @@ def bring_up(connection: Connection, where: str) -> tuple[int, int]:
         connection.execute(text("SELECT pg_advisory_xact_lock(7214002)"))
     found = version(connection)
     refuse_newer(found, where)
-    if found == NEWEST:
-        return found, found
+    if found < NEWEST:
+        _take_steps(connection, found)
+    if connection.dialect.name == "postgresql":
+        _make_vectors(connection)
+    return found, NEWEST
+
+
+def _take_steps(connection: Connection, found: int) -> None:
     if not found:
         connection.execute(text("CREATE TABLE schema (version INTEGER, at BIGINT, by TEXT)"))
         connection.execute(insert(SCHEMA).values(version=0, at=now(), by=__version__))
     for step in STEPS[found:]:
-        for statement in _statements(step, connection.dialect.name):
-            connection.execute(text(statement))
+        _run(connection, step if isinstance(step, str) else step.get(connection.dialect.name, ""))
     connection.execute(update(SCHEMA).values(version=NEWEST, at=now(), by=__version__))
-    return found, NEWEST
 
 
-def _statements(step: str | dict[str, str], engine: str) -> list[str]:
-    words = step if isinstance(step, str) else step.get(engine, "")
-    return words.format(**_WORDS[engine]).split(";\n") if words else []
+def _make_vectors(connection: Connection) -> None:
+    """As soon as the server has pgvector, whenever that is: until then memory goes by words alone."""
+    if has_vectors(connection):
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+    except DBAPIError:
+        return  # not installed, or not ours to create: `no_vectors` says which
+    _run(connection, f"{_VECTORS};\n{_GUARDED_VECTORS}")
+
+
+def has_vectors(connection: Connection) -> bool:
+    return connection.scalar(text("SELECT to_regclass('vectors')")) is not None
+
+
+def no_vectors(connection: Connection) -> str:
+    """Why a team's memory goes by words alone; "" where it does not."""
+    if has_vectors(connection):
+        return ""
+    known = text("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")
+    if connection.scalar(known):
+        return (
+            "the extension vector is not in the database: let somebody who may "
+            "run CREATE EXTENSION vector there, then `holdfast team migrate`"
+        )
+    return "the server has no pgvector: install it there, then `holdfast team migrate`"
+
+
+def _run(connection: Connection, step: str) -> None:
+    for statement in filter(None, step.format(**_WORDS[connection.dialect.name]).split(";\n")):
+        connection.execute(text(statement))

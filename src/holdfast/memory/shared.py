@@ -1,0 +1,223 @@
+"""Deep memory of a team, from this home: what is sent, what comes back, what others are asked.
+
+Projects go by the name that all clones share; uids and threads carry a mark of the machine, so that those
+of two never meet by chance. What comes from the store is a teammate's: it is quoted, and nothing of it is
+told as if the user of this home had typed it. Only what memory.db has itself is, and then as it stands
+there: whoever may write to the store can put no word into anybody's mouth.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from holdfast.app import Holdfast
+from holdfast.clock import elapsed
+from holdfast.disk import trail
+from holdfast.memory import own
+from holdfast.memory.embed import Embedder
+from holdfast.memory.index import Index
+from holdfast.memory.postgres import Postgres
+from holdfast.memory.qdrant import Qdrant, VectorsAway
+from holdfast.memory.search import Found, search
+from holdfast.memory.shelf import Filter, Row, Told
+from holdfast.memory.terms import key, shape, storable
+from holdfast.memory.unsent import Unsent, unsent
+from holdfast.store import machine
+from holdfast.store.database import Store
+from holdfast.store.projects import name_of, travels
+
+_BATCH = 200
+_PULLED = "forgotten by the team"
+
+
+def push(app: Holdfast, store: Store, seconds: float) -> int:
+    """Send what the team has not been told, for so long; how many memories, and tombstones, that were.
+    Killed at any moment, it sends the rest, or the same again, the next time."""
+    until, team = elapsed() + seconds, Team(app, store)
+    count = _tell_forgotten(app, team.shelf)
+    if not os.path.exists(app.home.memory):
+        return count
+    with unsent(app.home.memory) as waiting, Index(app.home.memory) as shelf:
+        waiting.follow(f"{store.where} {team.machine} {app.config['team.projects']}")
+        while elapsed() < until and (some := waiting.some(_BATCH)):
+            count += _send(team, waiting, shelf, [uid for _, uid in some])
+            waiting.sent([number for number, _ in some])
+    return count
+
+
+def _tell_forgotten(app: Holdfast, shelf: Postgres | Qdrant) -> int:
+    owed = own.owed(app)
+    for project, shapes in owed:
+        shelf.forget(project, shapes)
+    if owed:
+        own.paid(app, len(owed))
+    return len(owed)
+
+
+def _send(team: Team, waiting: Unsent, shelf: Index, uids: list[str]) -> int:
+    rows = shelf.rows(uids)
+    sent = [team.outgoing(row) for row in rows.values() if team.name(row.project)]
+    made = waiting.vectors([uid for uid, row in rows.items() if team.name(row.project)])
+    vectors = {model: [(team.mark(uid), one) for uid, one in some] for model, some in made.items()}
+    gone = [team.mark(uid) for uid in uids if uid not in rows]
+    if sent or gone:
+        team.shelf.send(sent, gone, vectors)
+    return len(sent) + len(gone)
+
+
+def waits(app: Holdfast) -> int:
+    """How many memories the team has still to be told of; 0 also where nobody has begun to."""
+    if not os.path.exists(app.home.memory):
+        return 0
+    with unsent(app.home.memory) as waiting:
+        return waiting.count() if waiting.is_followed() else 0
+
+
+def pull(app: Holdfast, store: Store) -> int:
+    """Erase here what others have erased, in the projects they share with us, and take it in no more: how
+    many memories that were."""
+    if not os.path.exists(app.home.memory):
+        return 0
+    team = Team(app, store)
+    with unsent(app.home.memory) as known:
+        folders: dict[str, list[str]] = {}
+        for folder in known.projects():
+            if name := team.name(folder):
+                folders.setdefault(name, []).append(folder)
+        told = team.plain.forgotten(sorted(folders)) if folders else []
+        number = int(key(*told)[:12], 16) if told else 0
+        if known.counter(_PULLED) == number:
+            return 0
+        count = 0
+        with Index(app.home.memory) as shelf:
+            for name, those in folders.items():
+                shapes = [one for project, one in told if project == name]
+                count += sum(_forget(app, shelf, folder, shapes) for folder in those)
+        known.set_counter(_PULLED, number)
+    if count:
+        trail.note(app.home, "memory.forgotten", count=count)
+    return count
+
+
+def _forget(app: Holdfast, shelf: Index, folder: str, shapes: Sequence[str]) -> int:
+    forgotten = own.Forgotten(app)
+    new = [one for one in shapes if not forgotten.holds(folder, one)]
+    if not new:
+        return 0
+    own.forget_in(app, folder, new)
+    learned = [said for said in own.learned(app) if storable(said["project"]) == folder]
+    own.unlearn(app, {said["uid"] for said in learned if shape(said["text"]) in new})
+    return shelf.remove([row.uid for row in shelf.rows(shelf.alike(new)).values() if row.project == folder])
+
+
+class Team:
+    """The shelf of a team as this home asks it. `plain`: without what may serve its vectors."""
+
+    def __init__(self, app: Holdfast, store: Store) -> None:
+        self._wanted = app.config["team.projects"]
+        self.machine = machine.this(app)
+        self._tag = "." + key(self.machine)[:8]
+        self.plain = Postgres(store, self.machine)
+        url = app.config["vectors.url"]
+        self.shelf: Postgres | Qdrant = Qdrant(self.plain, url) if url else self.plain
+        #: Why vectors were not looked at, where only those could not be.
+        self.lacks = ""
+        self.where = store.where
+
+    def name(self, folder: str) -> str:
+        """Of a project, as the team knows it; "" where it stays at home."""
+        name = name_of(folder) if folder else ""
+        return name if name and travels(name, self._wanted) else ""
+
+    def mark(self, uid: str) -> str:
+        return uid + self._tag
+
+    def is_marked(self, uid: str) -> bool:
+        """Whether it is the team's, and none of memory.db."""
+        return "." in uid
+
+    # What goes there
+
+    def outgoing(self, row: Row) -> Row:
+        """As others read it: files by where they stand in the project."""
+        inside = partial(_inside, row.project)
+        return replace(
+            row,
+            uid=self.mark(row.uid),
+            project=self.name(row.project),
+            thread=row.thread + self._tag if row.thread else "",
+            files=tuple(map(inside, row.files)),
+            source=inside(row.source),
+            sources=tuple(map(inside, row.sources)),
+        )
+
+    # What comes from there
+
+    def meant(self, where: Filter) -> Filter | None:
+        """As the team understands it; None where only this home can know."""
+        names = tuple(dict.fromkeys(map(self.name, where.projects)))
+        origins = tuple("user" if one == "teammate" else one for one in where.origins if one != "user")
+        if not all(names) or (where.origins and not origins):
+            return None
+        file = next((_inside(one, where.file) for one in where.projects), where.file)
+        return replace(where, projects=names, origins=origins, file=file)
+
+    def search(
+        self, local: Index, embedder: Embedder | None, query: str, where: Filter, most: int
+    ) -> list[Found]:
+        meant = self.meant(where)
+        if meant is None:
+            return []
+        with self.plain.asking():
+            try:
+                found = search(self.shelf, embedder, query, meant, most)
+            except VectorsAway as problem:
+                self.lacks = str(problem)
+                found = search(self.shelf, None, query, meant, most)
+            rows = {row.uid: told for row, told in self._told(local, where, [one.row for one in found])}
+        return [replace(one, row=rows[one.row.uid]) for one in found if one.row.uid in rows]
+
+    def timeline(self, local: Index, where: Filter, most: int) -> list[Row]:
+        meant = self.meant(where)
+        if meant is None:
+            return []
+        return [row for _, row in self._told(local, where, self.shelf.timeline(meant, most))]
+
+    def around(self, local: Index, uid: str, before: int, after: int) -> list[Row]:
+        rows = self.shelf.around(uid, before, after)
+        return [row for _, row in self._told(local, Filter(), rows)]
+
+    def rows(self, uids: Sequence[str]) -> dict[str, Row]:
+        return self.shelf.rows(uids)
+
+    def _told(self, local: Index, where: Filter, rows: Sequence[Row]) -> list[tuple[Row, Row]]:
+        """Each with how it is told here: what this home has, as it has it; all else as a teammate's."""
+        own = [row.uid.removesuffix(self._tag) for row in rows if row.uid.endswith(self._tag)]
+        here = local.rows(own)
+        folders = {self.name(folder): folder for folder in where.projects}
+        told = []
+        for row in rows:
+            mine = here.get(row.uid.removesuffix(self._tag)) if row.uid.endswith(self._tag) else None
+            one = mine or _theirs(row, folders)
+            if not where.origins or one.origin in where.origins:
+                told.append((row, one))
+        return told
+
+
+def _theirs(row: Row, folders: dict[str, str]) -> Row:
+    who = f"{row.who}@{row.machine}" if isinstance(row, Told) else "teammate"
+    return replace(
+        row,
+        origin="teammate" if row.origin == "user" else row.origin,
+        by=who,
+        project=storable(folders.get(row.project, row.project)),
+        source=f"{who}:{row.source}",
+        sources=tuple(f"{who}:{one}" for one in row.sources),
+    )
+
+
+def _inside(folder: str, path: str) -> str:
+    return path[len(folder) + 1 :] if folder and path.startswith(f"{folder}/") else path
