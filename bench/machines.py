@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parent.parent / name) for name in ("src", "tests")]
@@ -29,6 +30,7 @@ from store.postgres import Server
 from teammate import Machine, until
 
 _LEARNT = "the sluice of the north gate sticks below four degrees, so warm it before the tide"
+_PIERS = ("one", "two", "three", "four", "five")
 _ASKED = "why does the north gate stick"
 
 
@@ -47,6 +49,7 @@ class Trial:
         self._tasks: list[int] = []
         self._checkpoints: list[str] = []
         self._messages: list[tuple[Machine, str]] = []
+        self._learnt: list[str] = []
 
     def run(self) -> Trial:
         try:
@@ -69,7 +72,7 @@ class Trial:
         task = ann.say("task", "add", "grease the sluice of the north gate")[0]["number"]
         self._tasks.append(task)
         self._say(f"ann queued task {task}")
-        ann.say("memory", "learn", _LEARNT)
+        self._learn(ann, _LEARNT)
         self._say("ann learnt something")
         taken = self._take(ann)
         self._say(f"ann took checkpoint {taken}")
@@ -86,16 +89,8 @@ class Trial:
         shown = ben.say("checkpoint", "show", taken, "--team")
         assert shown["fields"]["uid"] == taken
         self._say(f"ben sees checkpoint {taken}")
-        if self.is_remembered:
-            until(lambda: "sticks below four degrees" in str(ben.say("recall", _ASKED)))
-            self._say("ben recalls what ann learnt")
-
-    @property
-    def is_remembered(self) -> bool:
-        """Whether memory is the team's as well."""
-        from importlib.util import find_spec
-
-        return find_spec("holdfast.memory.shared") is not None
+        until(lambda: _LEARNT in str(ben.say("recall", _ASKED)))
+        self._say("ben recalls what ann learnt")
 
     def _killed(self, number: int) -> None:
         """Both go on while there is no server; tasks alone are in it, and wait."""
@@ -104,6 +99,7 @@ class Trial:
             machine.hook("PostToolUse")
             self._post(machine, f"said without a server, {number}")
             self._take(machine)
+        self._learn(self.ann, f"the lantern of pier {_PIERS[number % len(_PIERS)]} burns amber in fog")
         if self.careless:
             for path in (self.ann.home / "outbox").glob("*.jsonl"):
                 path.unlink()
@@ -127,6 +123,7 @@ class Trial:
             self.missing = [
                 *(f"task {number}" for number in self._tasks if tasks.get(number) != "finished"),
                 *(f"checkpoint {uid}" for uid in self._checkpoints if uid not in there),
+                *(f"memory {words}" for words in self._learnt if words not in _recalled(self.ben, words)),
                 *(
                     f"message {uid}"
                     for machine, uid in self._messages
@@ -150,19 +147,32 @@ class Trial:
         self._messages.append((machine, uid))
         return uid
 
+    def _learn(self, machine: Machine, words: str) -> None:
+        machine.say("memory", "learn", words)
+        self._learnt.append(words)
+
     def _say(self, words: str) -> None:
         self.done.append(words)
         print(words, flush=True)
 
     @property
     def counted(self) -> str:
-        kinds = {"tasks": self._tasks, "checkpoints": self._checkpoints, "messages": self._messages}
+        kinds: dict[str, list[Any]] = {
+            "tasks": self._tasks,
+            "checkpoints": self._checkpoints,
+            "messages": self._messages,
+            "memories": self._learnt,
+        }
         counts = ", ".join(f"{len(some)} {kind}" for kind, some in kinds.items())
         return f"{counts}; missing: {', '.join(self.missing) or 'nothing'}"
 
 
 def _ids(machine: Machine) -> set[str]:
     return {one["id"] for one in machine.say("board", "list", "--every", "--limit", "0")}
+
+
+def _recalled(machine: Machine, words: str) -> str:
+    return str(machine.say("recall", words))
 
 
 def _listed(machine: Machine) -> set[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed, now
@@ -174,12 +173,10 @@ class _Turn:
 
     def _remember(self, store: Store) -> int:
         """Deep memory, both ways, as long as there is time."""
-        try:
-            shared = import_module("holdfast.memory.shared")
-        except ModuleNotFoundError:
-            return 0
+        from holdfast.memory import shared  # which compares texts: not loaded only to send what waits
+
         self._sent += shared.push(self._app, store, max(1.0, self._until - elapsed()))
-        return int(shared.pull(self._app, store))
+        return shared.pull(self._app, store)
 
 
 class Drain:
