@@ -4,14 +4,15 @@ Three machines of a team, each with a store of its own: one answers, one was kil
 middle (SIGSTOP: it takes connections and says nothing); a fourth is in no team. On each, `holdfast sync
 --watch` tries to send. Their hooks are run in turns, in a random order: a tool call, which notes nothing,
 and a compaction, before which a checkpoint is taken, noted and put into the outbox. Ratios are to the
-machine whose store answers. The control asks the store before it goes on, as a hook without an outbox
-would.
+machine whose store answers, round by round. The control asks the store before it goes on, as a hook
+without an outbox would.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -83,10 +84,13 @@ def measure(folder: Path, times: int, asks: bool = False) -> list[Row]:
         costs = rounds(contenders, times, {})
     rows = []
     for event in (CALL, COMPACTION):
-        up = median(costs[f"{event}, {UP}"])
+        up = costs[f"{event}, {UP}"]
         for name in (UP, DOWN, HANGS, NONE):
-            cost = median(costs[f"{event}, {name}"])
-            rows.append(Row(event, name, cost, cost.wall_s / up.wall_s, cost.cpu_s / up.cpu_s))
+            those = costs[f"{event}, {name}"]
+            # Of one round with another of it: what else goes on comes and goes.
+            wall = statistics.median(a.wall_s / b.wall_s for a, b in zip(those, up, strict=True))
+            cpu = statistics.median(a.cpu_s / b.cpu_s for a, b in zip(those, up, strict=True))
+            rows.append(Row(event, name, median(those), wall, cpu))
     return rows
 
 
