@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psycopg
 from sqlalchemy import select, text
 
 from holdfast.clock import at, now
@@ -307,3 +308,37 @@ def test_a_home_that_was_copied_is_another_machine(tmp_path: Path) -> None:
     path = ann.home / "machine.json"
     path.write_text(path.read_text().replace('"host":"', '"host":"x'))
     assert machine.this(ann.app) != first
+
+
+def test_a_member_sends_and_sees_its_own_projects_and_what_is_refused_waits_for_it(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL
+) -> None:
+    """As roles of the server, which limits them; the owner of the tables is not limited."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        for role in ("kim", "lou"):
+            connection.execute(f"DROP ROLE IF EXISTS {role}")
+            connection.execute(f"CREATE ROLE {role} LOGIN")
+            connection.execute("INSERT INTO members (who, project) VALUES (%s, %s)", [role, PROJECT])
+    kim, lou = (
+        Machine(tmp_path / role, server.url.replace("team@", f"{role}@")) for role in ("kim", "lou")
+    )
+    begun(kim, lou)
+    kim.note(1)
+    kim.begin("s2", kim.cloned("other", "git@git.example.org:harbour/other.git"))
+    kim.note(2, "s2")
+    taken, hidden = kim.take(), kim.take("s2")
+    made = kim.round()
+    assert (made.trouble, made.waiting) == ("", 0)
+    assert "were refused" in kim.tried("status").stdout
+    assert [(one["uid"], one["who"]) for one in lou.say("checkpoint", "list", "--team")] == [
+        (taken["uid"], "kim")
+    ]
+    refused = (kim.home / "outbox" / "refused.jsonl").read_bytes()
+    kim.round(everything=True)  # and once more, to no avail
+    assert (kim.home / "outbox" / "refused.jsonl").read_bytes() == refused
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("INSERT INTO members (who, project) VALUES ('kim', '*')")
+    kim.round(everything=True)
+    assert "were refused" not in kim.tried("status").stdout
+    assert {one["uid"] for one in kim.say("checkpoint", "list", "--team")} == {taken["uid"], hidden["uid"]}
+    assert len(lou.say("checkpoint", "list", "--team")) == 1

@@ -8,9 +8,10 @@ nothing twice.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -182,6 +183,7 @@ class Watcher:
         self._told: dict[str, str] = {}  # who -> its status when that was last noted
         self._asked = self._saved = 0
         self._team: Drain | None = None
+        self._sending: threading.Thread | None = None
         self.seen = Watch(rfc3339(now()), [], 0, 0, self._advisor.says, [])
 
     def look(self, at_all: bool = True) -> Watch:
@@ -204,12 +206,20 @@ class Watcher:
         return self.seen
 
     def _sync(self) -> None:
-        """What became of it stands in the outbox's own state."""
-        if self._team is None:
-            from holdfast.team.sync import Drain  # only in a team
+        """In a thread of its own, which is not waited for longer than a glance: the team's store may be
+        long in answering. What became of it stands in the outbox's own state."""
+        if self._sending is not None and self._sending.is_alive():
+            return
+        from holdfast.team.sync import Drain  # only in a team
 
-            self._team = Drain()
-        self._team.look(self._app)
+        self._team = self._team or Drain()
+        self._sending = threading.Thread(target=self._send, args=(self._team,), daemon=True)
+        self._sending.start()
+        self._sending.join(_GLANCE_S)
+
+    def _send(self, drain: Drain) -> None:
+        with suppress(HoldfastError, OSError):
+            drain.look(self._app)
 
     def _row(self, facts: Facts, moment: int) -> Row:
         gone = is_gone(facts.process, facts.last_at)

@@ -11,7 +11,7 @@ project, for people and scripts. It is never read back: a cloned repository must
 import posix
 
 from holdfast.clock import now, rfc3339
-from holdfast.core.jsontext import dump
+from holdfast.core.jsontext import dump, text
 from holdfast.core.seen import checksum
 from holdfast.disk import compiled, files, index, messages, outbox, spool, worktree
 from holdfast.disk.folder import TEMPORARY, Folder
@@ -24,6 +24,8 @@ _LARGEST = 1 << 26
 _TIDY, _STEP, _MOST = 1 << 18, 1 << 16, 1 << 20
 #: Bytes before a place by which it is known again.
 _TAIL = 64
+#: Bytes in which its first line stands.
+_FIRST = 1 << 13
 _FOLDER, _SHOWN, _IGNORE = ".coordination", "blackboard.json", ".gitignore"
 #: By this our rendering is known: what somebody else keeps there is not overwritten.
 _OURS = b'{"version":"1.0","holdfast":"rendering, never read back",'
@@ -207,6 +209,19 @@ def _kept(found: Board, at: int) -> bytes:
     lines = [{"board": found.root}, *found.open(at)]
     lines += [mark for message in lines[1:] for mark in found.of(message["id"])]
     return b"".join(index.line(one) + b"\n" for one in lines)
+
+
+def root(home: Home, key: str) -> str:
+    """The project that one is of, from its first line; "" where that cannot be read."""
+    try:
+        fd = files.open_regular(path(home, key))
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    try:
+        said = index.checked(posix.pread(fd, _FIRST, 0).partition(b"\n")[0])
+    finally:
+        posix.close(fd)
+    return text(said or {}, "board")
 
 
 def keys(home: Home) -> list[str]:

@@ -20,14 +20,20 @@ _OURS = frozenset(
     "advisor.json advisor.json.lock advisor.json.tmp backups board budgets checkpoints config.json "
     "config.json.tmp config.lock config.yaml config.yaml.tmp costs.json costs.json.lock costs.json.tmp "
     "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock install.json "
-    "install.json.tmp install.lock memory-forgotten.jsonl memory-forgotten.jsonl.tmp memory-learned.jsonl "
-    "memory-learned.jsonl.tmp memory-spool.jsonl memory-spool.jsonl.lock memory-spool.jsonl.taken "
-    "memory.db memory.db-shm memory.db-wal memory.db.lock memory.db.vectors memory.db.vectors.tmp "
-    "memory.lock results scans seal.key seal.key.tmp seal.lock "
-    "serve.json serve.json.tmp serve.lock sessions spool store.db store.db-shm store.db-wal "
+    "install.json.tmp install.lock machine.json machine.json.tmp machine.lock memory-forgotten.jsonl "
+    "memory-forgotten.jsonl.tmp memory-learned.jsonl memory-learned.jsonl.tmp memory-spool.jsonl "
+    "memory-spool.jsonl.lock memory-spool.jsonl.taken memory.db memory.db-shm memory.db-wal memory.db.lock "
+    "memory.db.vectors memory.db.vectors.tmp memory.lock outbox results scans seal.key seal.key.tmp "
+    "seal.lock serve.json serve.json.tmp serve.lock sessions spool store.db store.db-shm store.db-wal "
     "store.db-wal.synced store.db.lock token token.tmp token.tmp.tmp watch.lock workflows".split()
 )
-_SET_ASIDE = ("config.json.damaged-", "habits.json.damaged-", "memory.db.damaged-", "seal.key.damaged-")
+_SET_ASIDE = (
+    "config.json.damaged-",
+    "habits.json.damaged-",
+    "memory.db.damaged-",
+    "outbox.",  # of a team that was left, by one who was killed over it
+    "seal.key.damaged-",
+)
 
 
 #: Where settings run something, and, where they are no settings, any line. What else names holdfast is the

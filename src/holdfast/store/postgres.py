@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import ipaddress
+import logging
 import os
 import socket
 import threading
@@ -139,6 +140,9 @@ def _address(url: str) -> URL:
     """BadInput never repeats what was given: there may be a password in it."""
     try:
         import psycopg  # noqa: F401
+
+        # It tells of lost connections by itself, to whoever reads stderr; we tell of them in our words.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
     except ModuleNotFoundError:
         raise MissingExtra("a team's store needs the extra `team`: pip install 'holdfast[team]'") from None
     try:

@@ -11,11 +11,13 @@ from holdfast.clock import now
 from holdfast.disk import board, index, outbox
 from holdfast.store import catalogue
 from holdfast.store.database import Store
+from holdfast.team.outgoing import refused
 from holdfast.team.shared import Projects
 
 
 def owed(app: Holdfast, store: Store, machine: str, projects: Projects) -> list[dict]:
-    """Lines as the outbox has them. Events are not among them: the trail forgets them as well."""
+    """Lines as the outbox has them, but those that the store has refused. Events are not among them: the
+    trail forgets them as well."""
     with store.reading() as connection:
         there = catalogue.of_machine(connection, machine)
     listed = index.load_all(app.home)
@@ -35,8 +37,13 @@ def owed(app: Holdfast, store: Store, machine: str, projects: Projects) -> list[
         own = [one for one in said.values() if "machine" not in one]
         lines += [_line(outbox.MESSAGE, one["id"], {"root": found.root, "said": one}) for one in own]
         marks = [one for uid in said for one in found.of(uid) if "machine" not in one]
-        lines += [_line(outbox.MARK, "", {"board": key, "said": one}) for one in marks]
-    return lines
+        lines += [_line(outbox.MARK, _known_by(one), {"board": key, "said": one}) for one in marks]
+    aside = {line["uid"] for line in outbox.lines(refused(app.home))[0]}
+    return [line for line in lines if line["uid"] not in aside]
+
+
+def _known_by(mark: dict) -> str:
+    return f"{mark['of']} {mark['by']} {mark['mark']}"
 
 
 def _line(kind: str, uid: str, data: dict) -> dict:

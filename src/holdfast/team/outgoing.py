@@ -19,7 +19,7 @@ from holdfast.core.jsontext import dump, text
 from holdfast.disk import checkpoints, files, index, messages, outbox
 from holdfast.disk.home import Home, is_safe_name
 from holdfast.disk.messages import AGENT, SESSION
-from holdfast.errors import BadInput, Damaged, Unavailable
+from holdfast.errors import BadInput, Damaged, Forbidden, HoldfastError, Unavailable
 from holdfast.material import redactor_of
 from holdfast.store import catalogue, happened, posted
 from holdfast.store.database import Store
@@ -52,7 +52,7 @@ class Outgoing:
         try:
             with self._store.writing() as connection:
                 sent = self._write(connection, lines)
-        except Unavailable as problem:
+        except (Forbidden, Unavailable) as problem:
             if not _is_refused(problem):
                 raise
             if len(lines) == 1:
@@ -64,7 +64,7 @@ class Outgoing:
         else:
             self.sent += sent
 
-    def _set_aside(self, line: dict, problem: Unavailable) -> None:
+    def _set_aside(self, line: dict, problem: HoldfastError) -> None:
         files.append_durably(refused(self._app.home), index.line(line))
         self.refused += 1
         self.why = str(problem)
@@ -190,7 +190,7 @@ def refused(home: Home) -> str:
     return home.outbox + "/refused.jsonl"
 
 
-def _is_refused(problem: Unavailable) -> bool:
+def _is_refused(problem: HoldfastError) -> bool:
     """Whether these rows are what is wrong, and not the store."""
     cause = problem.__cause__
     if isinstance(cause, ProgrammingError):

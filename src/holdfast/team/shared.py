@@ -56,7 +56,7 @@ class Projects:
     def root_of(self, key: str) -> str:
         """The project that a board is of."""
         if key not in self._boards:
-            self._boards[key] = board.load(self._home, key).root
+            self._boards[key] = board.root(self._home, key)
         return self._boards[key]
 
     def here(self) -> dict[str, list[str]]:

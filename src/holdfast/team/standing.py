@@ -9,6 +9,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import now
 from holdfast.core.plain import ago
 from holdfast.disk import files, outbox
+from holdfast.memory.shared import waits
 from holdfast.team.outgoing import refused
 from holdfast.team.sync import state
 
@@ -18,10 +19,12 @@ _UNSENT_MS = 15 * 60_000
 
 @dataclass(frozen=True)
 class Standing:
-    """`since` when the oldest of it waits; `sent_at` when all was last sent. `refused` the store does not
-    let in, `dropped` was let go because too much waited."""
+    """`waiting` lines of the outbox, and `memories`; `since` when the oldest of it waits; `sent_at` when
+    all was last sent. `refused` the store does not let in, `dropped` was let go because too much
+    waited."""
 
     waiting: int
+    memories: int
     bytes: int
     since: int
     sent_at: int
@@ -47,10 +50,11 @@ class Standing:
         return "holdfast sync; or let the service or the watcher run" if self.is_late else ""
 
     def __str__(self) -> str:
-        waits = f"{self.waiting:,} things wait for the team's store"
+        number = self.waiting + self.memories
+        waits = f"{number:,} things wait for the team's store"
         since = f", the oldest from {ago(now() - self.since)}" if self.since else ""
         said = [
-            f"{waits}{since}" if self.waiting else "the team's store was told everything",
+            f"{waits}{since}" if number else "the team's store was told everything",
             self.trouble,
             f"{self.refused:,} were refused: {self.why}" if self.refused else "",
             f"{self.dropped:,} events were let go, more than team.outbox_mb waited" if self.dropped else "",
@@ -62,6 +66,7 @@ def standing(app: Holdfast) -> Standing:
     last = state(app.home)
     return Standing(
         outbox.waiting(app.home),
+        waits(app),
         outbox.size(app.home),
         outbox.first(app.home),
         last.well_at,

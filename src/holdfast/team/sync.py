@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed, now
@@ -30,17 +29,21 @@ VERSION = 1
 _SECONDS = 15.0
 #: Seconds between two rounds where nothing waits; and after one that failed, at first and at last.
 _IDLE_S, _AGAIN_S = 5.0, (2.0, 60.0)
+#: And where what waits has to wait for somebody else.
+_EARLY_S = 1.0
 _LARGEST = 1 << 16
 
 
 @dataclass(frozen=True)
 class Round:
-    """`waiting` lines are still to be sent; `trouble` says why. `busy`: another is at it."""
+    """`waiting` lines are still to be sent; `trouble` says why. `early` are events whose session nobody has
+    heard of yet: its first hook is at work. `busy`: another is at it."""
 
     sent: int = 0
     received: int = 0
     waiting: int = 0
     trouble: str = ""
+    early: int = 0
     busy: bool = False
 
 
@@ -81,7 +84,7 @@ class _Turn:
         self._everything, self._only_send = everything, only_send
         self._projects = Projects(app)
         self._state = state(app.home)
-        self._sent = self._received = 0
+        self._sent = self._received = self._early = 0
 
     def done(self) -> Round:
         before, trouble = self._state, ""
@@ -99,7 +102,7 @@ class _Turn:
             _keep(self._home, said)
         if trouble and trouble != before.trouble:  # said once, not every time
             trail.note(self._home, "degraded.team", what=trouble[:300])
-        return Round(self._sent, self._received, outbox.waiting(self._home), trouble)
+        return Round(self._sent, self._received, outbox.waiting(self._home), trouble, self._early)
 
     def _gather(self) -> None:
         """What needs no store: as long as a folder is there, it can be asked which project it is."""
@@ -150,6 +153,7 @@ class _Turn:
             lines, damaged = outbox.lines(path)
             early = [line for line in lines if outgoing.is_early(line)]
             outgoing.send([line for line in lines if line not in early] if early else lines)
+            self._early += len(early)
             for line in early:
                 outbox.put(self._home, line["kind"], line["data"], line["uid"], line["at"])
             if damaged:
@@ -169,12 +173,10 @@ class _Turn:
 
     def _remember(self, store: Store) -> int:
         """Deep memory, both ways, as long as there is time."""
-        try:
-            shared = import_module("holdfast.memory.shared")
-        except ModuleNotFoundError:
-            return 0
+        from holdfast.memory import shared  # which compares texts: not loaded only to send what waits
+
         self._sent += shared.push(self._app, store, max(1.0, self._until - elapsed()))
-        return int(shared.pull(self._app, store))
+        return shared.pull(self._app, store)
 
 
 class Drain:
@@ -197,7 +199,8 @@ class Drain:
             self._last = elapsed()
         self._failed = self._failed + 1 if made.trouble else 0
         first, most = _AGAIN_S
-        self._next = elapsed() + min(most, first * 2 ** (self._failed - 1)) if self._failed else 0.0
+        wait = min(most, first * 2 ** min(self._failed - 1, 10)) if self._failed else 0.0
+        self._next = elapsed() + max(wait, _EARLY_S if made.early or made.busy else 0.0)
         return made
 
 
