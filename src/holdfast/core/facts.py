@@ -133,8 +133,8 @@ class Facts:
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact") -> None:
         words = outside(words[: 4 * LOOKED_AT])
-        if not words.strip():
-            return  # an image, or nothing but what holdfast had said
+        if words.strip() in spoken.TO_CLIENT:
+            return  # an image, nothing but what holdfast had said, or nothing for the model
         self.prompts += 1
         for saying in reversed(self.sayings):
             if saying[0] == SAID_MID:
@@ -149,10 +149,7 @@ class Facts:
         if entry.task:
             self._say(AGENT, tag(spoken.said(record), "result"), entry, redact)
             return
-        typed = spoken.slash_command(record)
-        if typed:
-            self.prompts += 1
-            self._say(USER, typed, entry, redact)
+        self._prompt(spoken.slash_command(record), entry, redact)
 
     def _results(self, record: dict, entry: Entry, redact: "Redact") -> None:
         self._say(USER, spoken.beside_results(record), entry, redact)
