@@ -607,3 +607,19 @@ def test_a_summary_may_say_itself_what_the_client_says_after_it():
     made.line("user", message={"role": "user", "content": words}, isCompactSummary=True)
     told = " ".join(said(facts_of(made)))
     assert "Then more." in told
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "told"),
+    [
+        ("gh pr create --fill", "Warning: 1 change\nhttps://git.example/a/b/pull/7", True),
+        ("git push && glab mr create", "https://git.example/a/b/-/merge_requests/7", True),
+        ("gh pr create --fill", "https://git.example/a/b", False),
+        ("gh pr view 7", "https://git.example/a/b/pull/7", False),
+    ],
+)
+def test_a_request_to_merge_is_told_with_the_commits(command, printed, told):
+    made = script()
+    ran(made, command, printed)
+    opened = [f"opened {printed.split()[-1]}"] if told else []
+    assert [words for _, words in facts_of(made).touched.commits] == opened

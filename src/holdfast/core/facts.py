@@ -13,7 +13,7 @@ from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import checksum
 from holdfast.core.spoken import LOOKED_AT, redacted
-from holdfast.core.touched import SAID, TYPED, Touched, paths, shows_head
+from holdfast.core.touched import SAID, TYPED, Touched, opens_request, paths, shows_head
 from holdfast.core.transcript import Entry, normal_path, tag
 from holdfast.core.units import LONGEST, units
 from holdfast.errors import Damaged
@@ -194,7 +194,9 @@ class Facts:
         first = words.lstrip().partition("\n")[0]
         if failed:
             return
-        if "git commit" in command and first.startswith("["):
+        if opens_request(command):
+            self.touched.requested(redact(words), self.turns)
+        elif "git commit" in command and first.startswith("["):
             said = excerpt(redacted(first, redact), 120)
             self.touched.committed(said + (" (amended)" if "--amend" in command else ""), self.turns)
         elif shows_head(command):
