@@ -155,6 +155,6 @@ def test_where_the_work_stands_in_git_and_its_plan_are_told(read):
     fill(sections, facts, weighed(facts), 9000)
     place = "" if read else " (turn 2)"
     newest = "1a2b3c4 Fix the gauge; 2b3c4d5 Fix the gauge (amended)"
-    assert sections["Commands and Tests"][-1] == f"Commits: {newest}{place}"
+    assert sections["Commands and Tests"][-1] == f"Commits on main: {newest}{place}"
     place = "" if read else " (turn 3)"
     assert sections["Plan and Workflow"] == [f"Plan file: /home/mira/.claude/plans/old-tide.md{place}"]

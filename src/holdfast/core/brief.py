@@ -89,10 +89,10 @@ def standing(facts: Facts, tasks: list[tuple[str, str]], commits: int = 5) -> li
     return found
 
 
-def committed(facts: Facts, most: int) -> list[str]:
+def committed(facts: Facts, most: int, head: str = "Commits: ") -> list[str]:
     """The newest commits and requests to merge, as few lines as it takes."""
     newest = [told(said, facts.branch)[:_COMMIT] for _, said in facts.touched.commits[-most:]]
-    return _listed("Commits: ", newest, "; ")
+    return _listed(head, newest, "; ")
 
 
 def _files(facts: Facts, room: int) -> list[str]:
@@ -142,8 +142,7 @@ def _listed(head: str, parts: list[str], glue: str) -> list[str]:
     return [*found, head + line] if line else found
 
 
-def known_items(facts: Facts, errors: list[str], checks: bool = True) -> list[Item]:
-    """What is known without having been said; `checks`: also how tests and the like ended."""
+def known_items(facts: Facts, errors: list[str]) -> list[Item]:
     touched, found = facts.touched, []
     for path, (_, edits, _, _, turn, symbols) in touched.files.items():
         if edits and symbols:
@@ -151,8 +150,8 @@ def known_items(facts: Facts, errors: list[str], checks: bool = True) -> list[It
             found.append(_item(f"{short(path)} changed: {names}", 0.2, facts, turn, DONE))
     for turn, path, new in touched.edits[-_EDITS:]:
         found.append(_item(f"Edited last: {short(path)}: {new}", 0.3, facts, turn, DONE))
-    ran = [command for command in touched.commands if is_check(command)] if checks else []
-    for command in ran[-_CHECKS:]:
+    checks = [command for command in touched.commands if is_check(command)]
+    for command in checks[-_CHECKS:]:
         _, turn, failed, last = touched.commands[command]
         ended = "failed" if failed else "ok"
         worth = 0.4 if failed else -0.1

@@ -25,7 +25,8 @@ _FRAME, _LINE, _INDENT, _BOX = 240, 3, 2, 4
 #: So much of a unit's beginning, and of its end, tells whether it stands there already: of what was cut
 #: short only the beginning does.
 _ENOUGH = 60
-_COMMITS, _NEWEST = 5, 4
+_COMMITS, _NEWEST, _ENDED = 5, 4, " → "
+_LONGEST_HEAD = 80
 #: Where the client keeps the plans of its plan mode.
 _PLANS = "/.claude/plans/"
 #: Characters that are left to a section where there is not room for all.
@@ -71,14 +72,14 @@ def fill(
         alone = item.order if is_step or item.kind == KNOWN else 0
         return (name, where(item), alone), len(where(item)) + (_BOX if is_step else 0)
 
-    every = together(weighed, known_items(facts, [], checks=False))  # there is a section of them
+    every = together(weighed, known_items(facts, []))
     indents = sum(item.count("\n") for item in sections["Plan and Workflow"])
     room += _size(sections) - _FRAME - _INDENT * indents
     _tell_known(sections, facts)
     if sum(len(item.text) + _LINE for item in every) > room - _size(sections):
         _thin(sections)
     there = "\n".join(item for items in sections.values() for item in items).replace("`", "")
-    items = [item for item in every if not _stands(item.text, there)]
+    items = [item for item in every if not _stands(item, there)]
     picked = chosen(items, room - _size(sections), there, _LINE, place)
     last: dict[str, object] = {}
     for item in sorted(picked, key=lambda item: item.order):
@@ -92,7 +93,10 @@ def fill(
         last[name] = from_
 
 
-def _stands(words: str, there: str) -> bool:
+def _stands(item: Item, there: str) -> bool:
+    words = item.text
+    if item.kind == KNOWN and _ENDED in words:  # a check: among the commands, if it is one of the newest
+        return words.partition(_ENDED)[0] in there
     return words[:_ENOUGH] in there and words[-_ENOUGH:] in there
 
 
@@ -104,7 +108,8 @@ def _where(facts: Facts, turn: int, entry: str = "") -> str:
 def _tell_known(sections: dict[str, list[str]], facts: Facts) -> None:
     """Where the work stands in git, and the plan it follows."""
     if facts.touched.commits:
-        *before, newest = committed(facts, _COMMITS)
+        on = f" on {facts.branch}" if facts.branch else ""
+        *before, newest = committed(facts, _COMMITS, f"Commits{on}: "[:_LONGEST_HEAD])
         said = newest + _where(facts, facts.touched.commits[-1][0])
         sections["Commands and Tests"] += [*before, said]
     plans = [(path, row[4]) for path, row in facts.touched.files.items() if row[1] and _PLANS in path]
