@@ -77,11 +77,12 @@ class Agent:
         self.open: list[str] = []
         self.times: list[float] = []
 
-    def step(self, number: int) -> None:
+    def step(self, number: int) -> str:
         began = time.perf_counter()
         kind = self.random.choices(("post", "read", "ack"), (4, 3, 3))[0]
         getattr(self, f"_{kind}")(number)
         self.times.append(time.perf_counter() - began)
+        return kind
 
     def _post(self, number: int) -> None:
         at, uid = now(), new_id(now())

@@ -172,6 +172,9 @@ class Agent:
 
 
 class Trial:
+    #: That an operation leaves in the logs, about.
+    BYTES = 90
+
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.plan = plan
         self.home = Home(str(folder))
@@ -208,18 +211,21 @@ class Trial:
 
     def _done(self) -> int:
         """From the size of the logs: exact enough to kill by."""
-        return sum(log.path.stat().st_size for log in self.logs if log.path.exists()) // 90
+        return sum(log.path.stat().st_size for log in self.logs if log.path.exists()) // self.BYTES
 
     def _start(self, number: int) -> int:
         pid = os.fork()
         if pid:
             return pid
         try:
-            Agent(self.home, self._open(), self.logs[number], self.plan, number).run()
+            self._agent(number).run()
         except BaseException:
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
+
+    def _agent(self, number: int) -> Agent:
+        return Agent(self.home, self._open(), self.logs[number], self.plan, number)
 
     def _open(self) -> Store:
         return PostgreSQL(self.plan.url) if self.plan.url else SQLite(self.home.store)

@@ -265,7 +265,7 @@ def test_a_batch_that_has_used_its_budget_is_saved_before_it_goes_on(tmp_path: P
     assert Path(done.checkpoints[0]).exists()
     assert [task.cost for task in done.tasks] == [7000, 6000, 300]
     costs = json.loads((project.home / "costs.json").read_text())
-    assert [cost for _, cost in costs["tasks"].values()] == [7000, 6000, 300]
+    assert [row[1] for row in costs["tasks"].values()] == [7000, 6000, 300]
 
 
 def test_a_damaged_file_of_costs_is_told_and_costs_no_work(tmp_path: Path) -> None:

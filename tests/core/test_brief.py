@@ -87,7 +87,7 @@ def test_it_says_where_things_stand_first_and_then_what_was_said_in_order():
     found = lines(facts_of(script), 1500, TASKS, ["`make`: Exit code 2 | no rule"])
     assert found[:5] == [
         "Branch main",
-        "Commits: [main 1a2b3c4] Fix the parser",
+        "Commits: 1a2b3c4 Fix the parser",
         "In progress: parse the lines",
         "To do: write the page",
         "Done: read the gauge",

@@ -137,6 +137,16 @@ def test_what_only_looked_and_found_nothing_is_no_issue_unless_it_is_the_newest(
     assert composer(script).errors() == ["`make`: Exit code 2", "`make all`: Exit code 2"]
 
 
+def test_a_call_that_the_client_refused_as_wrong_is_no_issue():
+    script = Script()
+    script.prompt()
+    script.answer(use("e", "Edit", file_path=f"{PROJECT}/a.py", old_string="a", new_string="b"))
+    script.result(
+        "e", content="<tool_use_error>File has not been read yet.</tool_use_error>", is_error=True
+    )
+    assert composer(script).errors() == []
+
+
 def test_of_errors_that_a_compaction_passed_over_only_the_newest_are_told():
     script = Script()
     script.prompt()

@@ -115,6 +115,20 @@ def test_what_was_typed_after_a_slash_command_is_theirs(opening):
     assert said(facts_of(made), kind.USER) == ["/plan only the parser, never the poller"]
 
 
+def test_a_slash_command_alone_is_a_prompt_if_it_is_for_the_model():
+    made = script()
+    made.prompt(
+        "<command-message>review</command-message>\n<command-name>/review</command-name>", promptSource=None
+    )
+    made.prompt(
+        "<command-name>/model</command-name>\n<command-message>model</command-message>", promptSource=None
+    )
+    made.prompt("/compact")
+    facts = facts_of(made)
+    assert said(facts, kind.USER) == ["Build the tide table", "/review"]
+    assert facts.prompts == 2
+
+
 @pytest.mark.parametrize("source", ["typed", None])
 def test_what_a_command_printed_was_not_typed_whatever_the_client_says_of_it(source):
     made = script()
@@ -158,6 +172,19 @@ def test_an_answered_question_is_told_with_its_question_and_as_nobodys_own_words
     assert said(facts, kind.USER) == ["Build the tide table", "c later"]
 
 
+def test_a_long_question_gives_way_to_its_answer():
+    made = script(use("q", "AskUserQuestion", questions=[]))
+    answers = {"Which of the ports, " * 20: "5433"}
+    made.line(
+        "user",
+        message={"role": "user", "content": [{"type": "tool_result", "tool_use_id": "q", "content": "x"}]},
+        toolUseResult={"answers": answers},
+    )
+    (unit,) = said(facts_of(made), kind.ANSWER)
+    assert unit.startswith("Asked: Which of the ports")
+    assert unit.endswith("The user answered: 5433")
+
+
 @pytest.mark.parametrize("before", ["User has answered your questions: ", "The user answered: ", ""])
 def test_an_answer_is_found_in_the_text_where_an_old_client_has_nothing_else(before):
     made = script(use("q", "AskUserQuestion"))
@@ -186,6 +213,18 @@ def test_a_rejection_is_told_and_its_reason_is_the_persons(denial):
         "The user rejected Edit a.py",
     ]
     assert said(facts, kind.USER) == ["Build the tide table", "keep it"]
+
+
+ADDED = "\n\nNote: The user's next message may contain a correction or preference. Pay close attention."
+CLARIFY = "The user wants to clarify these questions.\n    Start by asking them what they mean."
+
+
+def test_what_the_client_adds_to_a_reason_or_says_for_want_of_one_is_not_the_persons():
+    made = script(use("b", "Bash", command="make"))
+    made.result("b", content=NO + TOLD + "write it down first" + ADDED, is_error=True)
+    made.answer(use("q", "AskUserQuestion"))
+    made.result("q", content=NO + TOLD + CLARIFY + ADDED, is_error=True)
+    assert said(facts_of(made), kind.USER) == ["Build the tide table", "write it down first"]
 
 
 @pytest.mark.parametrize(
@@ -568,3 +607,19 @@ def test_a_summary_may_say_itself_what_the_client_says_after_it():
     made.line("user", message={"role": "user", "content": words}, isCompactSummary=True)
     told = " ".join(said(facts_of(made)))
     assert "Then more." in told
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "told"),
+    [
+        ("gh pr create --fill", "Warning: 1 change\nhttps://git.example/a/b/pull/7", True),
+        ("git push && glab mr create", "https://git.example/a/b/-/merge_requests/7", True),
+        ("gh pr create --fill", "https://git.example/a/b", False),
+        ("gh pr view 7", "https://git.example/a/b/pull/7", False),
+    ],
+)
+def test_a_request_to_merge_is_told_with_the_commits(command, printed, told):
+    made = script()
+    ran(made, command, printed)
+    opened = [f"opened {printed.split()[-1]}"] if told else []
+    assert [words for _, words in facts_of(made).touched.commits] == opened

@@ -74,6 +74,43 @@ def test_what_was_said_together_names_its_place_once():
     ]
 
 
+def test_a_decision_and_its_reasons_are_read_together_where_they_were_said_together():
+    script = Script()
+    script.prompt("go")
+    script.answer(
+        text("We chose the weir because it is old, rather than the lock.\n\nIts gate is painted.")
+    )
+    script.answer(text("All of it is done."))
+    found = filled(script, 13_000)
+    (item,) = found["Key Decisions"]
+    assert item.split("\n") == [
+        "We chose the weir because it is old, rather than the lock.",
+        "Its gate is painted. (turn 1, s1-00000)",
+    ]
+
+
+def test_what_is_told_cut_short_is_told_whole_beside_it():
+    script = Script()
+    script.prompt("go")
+    script.answer(
+        text(
+            "In every case the branch `weir` has the right version of the table, so each of the conflicts "
+            "is resolved by keeping what it says about gauge_1, gauge_2 and gauge_3, and then buoy_7."
+        )
+    )
+    found = filled(script, 13_000)
+    assert not any("buoy_7" in item for item in found["Next Steps"])
+    assert any("buoy_7" in item for items in found.values() for item in items)
+
+
+def test_how_a_check_ended_is_told_once():
+    script = Script()
+    script.prompt("go")
+    ran(script, "make lint", "all clean")
+    told = [item for items in filled(script, 13_000).values() for item in items if "make lint" in item]
+    assert len(told) == 1
+
+
 def test_where_there_is_room_for_all_nothing_gives_way():
     script = Script()
     script.prompt("go")
@@ -116,10 +153,8 @@ def test_where_the_work_stands_in_git_and_its_plan_are_told(read):
     sections, facts = composer(script).sections(), facts_of(script)
     facts.start = read
     fill(sections, facts, weighed(facts), 9000)
-    first, second = (" (turn 1)", " (turn 2)") if not read else ("", "")
-    assert sections["Commands and Tests"][-2:] == [
-        f"Committed: [main 1a2b3c4] Fix the gauge{first}",
-        f"Committed: [main 2b3c4d5] Fix the gauge (amended){second}",
-    ]
+    place = "" if read else " (turn 2)"
+    newest = "1a2b3c4 Fix the gauge; 2b3c4d5 Fix the gauge (amended)"
+    assert sections["Commands and Tests"][-1] == f"Commits: {newest}{place}"
     place = "" if read else " (turn 3)"
     assert sections["Plan and Workflow"] == [f"Plan file: /home/mira/.claude/plans/old-tide.md{place}"]

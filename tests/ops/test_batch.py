@@ -16,7 +16,7 @@ from holdfast.cli.main import main
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
 from holdfast.ops import costs
 from holdfast.ops.batch import Plan, calibrate, plan
-from session import Script, text
+from session import Script, text, use
 
 ENVIRON = {
     "GIT_AUTHOR_NAME": "m",
@@ -219,6 +219,11 @@ def test_estimates_are_scaled_by_what_past_tasks_cost(app: Holdfast) -> None:
     assert calibrate(app).kept == 60  # the same sessions count once
 
 
+def as_planned(cost: int) -> costs.Row:
+    """A task that named one large file."""
+    return costs.Row(20_000, cost, [3, 1, 0, -1, 18_000, 0])
+
+
 def test_prompts_do_not_make_a_task_smaller_than_its_files(app: Holdfast) -> None:
     """Where words say nothing of the cost, large tasks would be taken for small ones."""
     script, used = Script("s1"), 10_000
@@ -234,17 +239,79 @@ def test_prompts_do_not_make_a_task_smaller_than_its_files(app: Holdfast) -> Non
     Path("large.py").write_text("x = 1\n" * 9_000)
     task = {"description": "fix", "files": ["large.py"]}
     assert planned(app, [task]).batches[0].tasks[0].estimate > 18_000
-    rows = {costs.planned_name("r", str(number)): (20_000, 5_000) for number in range(20)}
+    rows = {costs.planned_name("r", str(number)): as_planned(5_000) for number in range(20)}
     costs.note(app, rows)
     assert planned(app, [task]).batches[0].tasks[0].estimate < 6_000
 
 
+def with_files(app: Holdfast, name: str, tokens: int) -> None:
+    """A session whose prompts each read one file and change another, for so many tokens."""
+    script, used = Script(name), 10_000
+    script.prompt("hello")
+    script.answer(context=used)
+    for number in range(20):
+        script.prompt("fix it")
+        calls = use(f"r{number}", "Read", file_path="/r.py"), use(f"e{number}", "Edit", file_path="/e.py")
+        script.answer(*calls, context=used + 100)
+        shown = {"content": "x" * 400, "numLines": 10, "totalLines": 10}
+        script.result(f"r{number}", "…", {"type": "text", "file": shown})
+        script.result(f"e{number}", "…", {"originalFile": "y" * 800, "structuredPatch": []})
+        used += tokens
+        script.answer(context=used)
+    session(app, name, script)
+
+
+def test_a_task_that_names_its_files_costs_what_others_with_such_files_did(app: Holdfast) -> None:
+    with_files(app, "s1", 15_000)
+    with_files(app, "s2", 15_000)
+    done = calibrate(app)
+    assert done.planned == 40
+    assert done.planned_error < 0.1
+    assert costs.read(app.home).tasks
+    Path("e.py").write_text("y" * 800)
+    Path("r.py").write_text("x" * 400)
+    whole = planned(app, [{"description": "fix it", "files": ["e.py"], "reads": ["r.py"]}])
+    task = whole.batches[0].tasks[0]
+    assert 13_500 < task.estimate < 16_500
+    assert 13_500 < task.likely[0] <= task.likely[1] < 16_500
+    more = planned(app, [{"description": "fix it", "files": ["e.py"], "reads": ["r.py"] * 9}])
+    assert more.batches[0].tasks[0].estimate > task.estimate + 1_000
+    with pytest.raises(BadInput, match=r"none\.py"):
+        planned(app, [{"description": "fix it", "reads": ["none.py"]}])
+
+
+def test_a_plan_for_a_session_goes_by_its_own_pace(app: Holdfast) -> None:
+    for name in ("s1", "s2", "s3"):
+        with_files(app, name, 5_000)
+    with_files(app, "slow", 20_000)
+    calibrate(app)
+    Path("e.py").write_text("y" * 800)
+    task = {"description": "fix it", "files": ["e.py"], "reads": []}
+    usual, slow = planned(app, [task]), planned(app, [task], session="slow")
+    assert usual.pace == 1.0
+    assert 2 < slow.pace < 4
+    assert slow.batches[0].estimate > 2 * usual.batches[0].estimate
+
+
+def test_costs_of_an_older_holdfast_still_count(app: Holdfast) -> None:
+    rows = {f"s@{at}": [1_000, 4_000] for at in range(30)}
+    Path(app.home.root).mkdir(parents=True)
+    Path(app.home.root, "costs.json").write_text(json.dumps({"v": 1, "tasks": rows}))
+    assert costs.scales(app).every(1_000) == 4_000
+    costs.note(app, {"t@1": costs.Row(1, 2)})
+    assert json.loads(Path(app.home.root, "costs.json").read_text())["v"] == 2
+    assert len(costs.read(app.home).tasks) == 31
+
+
 def test_many_prompts_leave_what_planned_tasks_cost(app: Holdfast) -> None:
-    planned_one, prompts = costs.planned_name("r", "a"), {f"s@{at}": (10, 10) for at in range(1_500)}
-    costs.note(app, {planned_one: (20_000, 5_000)})
+    planned_one, prompts = (
+        costs.planned_name("r", "a"),
+        {f"s@{at}": costs.Row(10, 10) for at in range(1_500)},
+    )
+    costs.note(app, {planned_one: as_planned(5_000)})
     assert costs.note(app, prompts) == 1_000
     kept = costs.read(app.home).tasks
-    assert kept[planned_one] == (20_000, 5_000)
+    assert kept[planned_one] == as_planned(5_000)
     assert "s@1499" in kept
     assert "s@0" not in kept
 

@@ -353,7 +353,7 @@ def test_a_claim_under_policies_goes_by_the_index(
             {"his": HIS, "hers": HERS},
         )
         connection.execute(text("ANALYZE"))
-    asked = _NEXT.compile(dialect=postgresql.engine.dialect)
+    asked = _NEXT._statement.compile(dialect=postgresql.engine.dialect)
     with people["ben"].reading() as connection:
         said = connection.exec_driver_sql(f"EXPLAIN {asked}", {**asked.params, "project": HIS}).scalars()
         plan = "\n".join(said)

@@ -29,11 +29,12 @@ from holdfast.agents.shown import Shown
 from holdfast.agents.workflow import Node, Workflow
 from holdfast.app import Holdfast
 from holdfast.clock import now, rfc3339
-from holdfast.core.batch import sized
+from holdfast.core.batch import facts, sized
+from holdfast.core.foreseen import pace
 from holdfast.disk import client
 from holdfast.errors import HoldfastError
 from holdfast.material import redactor_of
-from holdfast.ops import checkpoints, costs
+from holdfast.ops import checkpoints, costs, tasklist
 from holdfast.ops.health import health
 
 
@@ -191,12 +192,11 @@ class Conductor:
 
     async def _attempt(self, task: dict, fresh: bool) -> bool:
         own, name = self.state.tasks[task["id"]], task["id"]
-        session = "" if fresh or own.tries else self._session_with_room(task["estimate"])
+        session = "" if fresh or own.tries else self._session_with_room(self._expected(task["estimate"]))
         is_new = not session
         own.session = session = session or str(uuid.uuid4())
-        raw = sized(
-            task, {file: costs.file_tokens(self._workflow.folder, file) for file in task.get("files", ())}
-        )
+        sizes = {file: costs.file_tokens(self._workflow.folder, file) for file in tasklist.named(task)}
+        raw, known = sized(task, sizes), facts(task, sizes)
         own.status, own.tries, own.why, own.pid = STARTING, own.tries + 1, "", 0
         own.began, own.ended, own.exit_code = rfc3339(now()), "", None
         self._count(session, is_new)
@@ -216,7 +216,7 @@ class Conductor:
             self._save()
             self._shown.task(name, f"{own.status}{f': {why}' if why else ''}", ended=own.status == DONE)
         if own.status == DONE and own.cost:
-            self._learn(name, raw, own.cost)
+            self._learn(name, costs.Row(raw, own.cost, known.as_list() if known else []))
         return own.status == DONE
 
     async def _child(self, task: dict, own: TaskState, session: str, is_new: bool) -> str:
@@ -238,10 +238,15 @@ class Conductor:
             return f"took more than {limit} s"
         return f"exit code {own.exit_code}" if own.exit_code else ""
 
-    def _learn(self, name: str, by_size: int, cost: int) -> None:
+    def _expected(self, estimate: int) -> int:
+        """At the pace at which the tasks before it were done."""
+        done = [(one.estimate, one.cost) for one in self.state.tasks.values() if one.status == DONE]
+        return round(estimate * pace(done))
+
+    def _learn(self, name: str, row: costs.Row) -> None:
         """For later estimates: nothing that fails here is worth the work."""
         try:
-            costs.note(self._app, {costs.planned_name(self.state.run, name): (by_size, cost)})
+            costs.note(self._app, {costs.planned_name(self.state.run, name): row})
         except (HoldfastError, OSError) as problem:
             self._warn(f"what {name} cost is not kept: {problem}")
 

@@ -44,6 +44,7 @@ def _(value: Plan) -> RenderableType:
                 excerpt(task.description, 60),
             )
     learned = f", scaled by {many(value.calibrated, 'past task')}" if value.calibrated else ""
+    learned += f", at this session's pace (× {value.pace:g})" if value.pace != 1 else ""
     head = Text(
         f"{many(len(value.batches), 'batch').replace('batchs', 'batches')} of at most {value.budget:,} "
         f"tokens ({_FROM[value.budget_from]}){learned}"
@@ -75,10 +76,15 @@ def _node(batch: PlannedBatch, budget: int) -> str:
 
 @render.register
 def _(value: Calibrated) -> RenderableType:
+    planned = (
+        f"\n{value.planned:,} of them touched files. As if these had been named beforehand, an estimate is "
+        f"off by {value.planned_error:.0%}."
+    )
     return Text(
         f"{many(value.tasks, 'task')} of {many(value.sessions, 'session')} read; {value.kept:,} are kept.\n"
         f"Each session judged by the others: an estimate is off by {value.median_error:.0%} of the cost "
         f"in the median ({value.without:.0%} by the rule of thumb); {value.within:.0%} lie in its range."
+        + (planned if value.planned else "")
     )
 
 

@@ -1,11 +1,12 @@
 """How much of a window tasks take, which of them go together, and what is too large for any.
 
-A task is what people write down, a dict: `description`, and, where it is known, `id`, `files`,
-`estimated_files`, `subtasks`, `depends_on`, `keep_together`. What one costs is asked of a function, so that
-the rule of thumb (`thumb`) and what is known better are planned with in the same way.
+A task is what people write down, a dict: `description`, and, where it is known, `id`, `files`, `creates`,
+`reads`, `estimated_files`, `subtasks`, `depends_on`, `keep_together`. What one costs is asked of a
+function, so that the rule of thumb (`thumb`) and what is known better are planned with in the same way.
 """
 
 from holdfast.core import together
+from holdfast.core.foreseen import PER_FILE, Facts
 from holdfast.errors import BadInput
 
 TYPE_CHECKING = False
@@ -21,7 +22,7 @@ CHECKPOINT = "Run /checkpoint to save progress"
 LARGEST_WINDOW = 1_000_000
 _TIMES = {"refactor": 2.0, "implement": 1.5, "fix": 1.0, "update": 0.8, "add": 1.2}
 _LETTERS = 4
-PER_FILE, _FILES = 2000, 3
+_FILES = 3
 #: What the longest number of a part adds to a description.
 _NUMBERED = " (part 999 of 999)"
 
@@ -40,10 +41,22 @@ def thumb(task: dict) -> int:
 
 def sized(task: dict, sizes: dict[str, int]) -> int:
     """The same with what is known of its files: `sizes` are their tokens, as they are read."""
-    named = [*task.get("files", ()), *task.get("creates", ())]
+    named = [*task.get("files", ()), *task.get("creates", ()), *task.get("reads", ())]
     count = _counted(task, len(named) or _FILES)
     files = sum(sizes.get(file, PER_FILE) for file in named) + max(0, count - len(named)) * PER_FILE
     return int((len(task["description"]) // _LETTERS + files) * effort(task["description"]))
+
+
+def facts(task: dict, sizes: dict[str, int]) -> Facts | None:
+    """What it says of its files; None where it names none. Those it counts and does not name it changes."""
+    changes, creates, reads = (task.get(key, ()) for key in ("files", "creates", "reads"))
+    if not (changes or creates or reads):
+        return None
+    more = max(0, _counted(task, 0) - len(changes) - len(creates) - len(reads))
+    changed, read = (sum(sizes.get(file, PER_FILE) for file in named) for named in (changes, reads))
+    said = len(reads) if "reads" in task else -1
+    count = len(changes) + more
+    return Facts(len(task["description"]), count, len(creates), said, changed + more * PER_FILE, read)
 
 
 def _counted(task: dict, known: int) -> int:

@@ -9,7 +9,7 @@ from holdfast.core.cues import DONE, ISSUE
 from holdfast.core.facts import USER, Facts
 from holdfast.core.fence import TYPED, not_typed
 from holdfast.core.plain import PER_TOKEN, one_line
-from holdfast.core.touched import bare, is_check
+from holdfast.core.touched import bare, is_check, told
 from holdfast.core.units import LONGEST
 from holdfast.core.worth import Item, chosen, known, together
 
@@ -22,6 +22,7 @@ _DONE = ("completed", "deleted")
 #: there is room for little, a name says more than a sentence.
 _FILES, _COMMANDS = (240, 1200, 0.73), (260, 400, 0.22)
 _SMALL = 700
+_COMMIT = 90
 _EDITS, _CHECKS, _OPEN = 4, 8, 2
 
 
@@ -73,12 +74,12 @@ def said(item: Item) -> str:
     return TYPED + item.text if item.kind == USER else not_typed(item.text)
 
 
-def standing(facts: Facts, tasks: list[tuple[str, str]], commits: int = 3) -> list[str]:
+def standing(facts: Facts, tasks: list[tuple[str, str]], commits: int = 5) -> list[str]:
     """Branch, newest commits, open tasks: one line each."""
     found = []
     if facts.branch and facts.branch != "HEAD":
         found.append(f"Branch {facts.branch}")
-    found += _listed("Commits: ", [said for _, said in facts.touched.commits[-commits:]], "; ")
+    found += committed(facts, commits)
     going = [subject for status, subject in tasks if status == "in_progress"]
     waiting = [subject for status, subject in tasks if status not in ("in_progress", *_DONE)]
     finished = [subject for status, subject in tasks if status == "completed"]
@@ -86,6 +87,12 @@ def standing(facts: Facts, tasks: list[tuple[str, str]], commits: int = 3) -> li
     found += _listed("To do: ", waiting, "; ")[:3]
     found += _listed("Done: ", finished[-12:], "; ")[:2]
     return found
+
+
+def committed(facts: Facts, most: int) -> list[str]:
+    """The newest commits and requests to merge, as few lines as it takes."""
+    newest = [told(said, facts.branch)[:_COMMIT] for _, said in facts.touched.commits[-most:]]
+    return _listed("Commits: ", newest, "; ")
 
 
 def _files(facts: Facts, room: int) -> list[str]:
@@ -104,7 +111,9 @@ def _files(facts: Facts, room: int) -> list[str]:
 def _commands(facts: Facts, room: int) -> list[str]:
     found: dict[str, None] = {}
     for command in facts.touched.repeated(facts.turns):
-        shown = command if len(command) <= 48 else command[:44] + " …"
+        # Of a long way to the folder one would see nothing else.
+        shown = bare(command) if command.startswith("cd /") else command
+        shown = shown if len(shown) <= 48 else shown[:44] + " …"
         if shown in found:
             continue
         room -= len(shown) + 3
@@ -133,7 +142,8 @@ def _listed(head: str, parts: list[str], glue: str) -> list[str]:
     return [*found, head + line] if line else found
 
 
-def known_items(facts: Facts, errors: list[str]) -> list[Item]:
+def known_items(facts: Facts, errors: list[str], checks: bool = True) -> list[Item]:
+    """What is known without having been said; `checks`: also how tests and the like ended."""
     touched, found = facts.touched, []
     for path, (_, edits, _, _, turn, symbols) in touched.files.items():
         if edits and symbols:
@@ -141,8 +151,8 @@ def known_items(facts: Facts, errors: list[str]) -> list[Item]:
             found.append(_item(f"{short(path)} changed: {names}", 0.2, facts, turn, DONE))
     for turn, path, new in touched.edits[-_EDITS:]:
         found.append(_item(f"Edited last: {short(path)}: {new}", 0.3, facts, turn, DONE))
-    checks = [command for command in touched.commands if is_check(command)]
-    for command in checks[-_CHECKS:]:
+    ran = [command for command in touched.commands if is_check(command)] if checks else []
+    for command in ran[-_CHECKS:]:
         _, turn, failed, last = touched.commands[command]
         ended = "failed" if failed else "ok"
         worth = 0.4 if failed else -0.1

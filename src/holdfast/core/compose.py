@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.core.quoted import Redact, Words
 
 FINISHED = "finished"
+_MISUSED = "<tool_use_error>"
 _DONE = ("completed", "deleted")
 _PLAN_LINES, _PLAN_CHARACTERS = 40, 1200
 #: So many finished steps are told one by one; more of them together.
@@ -149,7 +150,8 @@ class Composer(Quoted):
 
     def _unresolved(self) -> list[tuple[str, str]]:
         """Newest last. Of those that a compaction has passed over only the newest: nobody has come back to
-        them. One that only looked had nothing to see."""
+        them. One that only looked had nothing to see, and a call that the client refused as wrong (a file
+        that was not read before) did nothing."""
         since, old = self._since(), 0
         found: list[tuple[str, str]] = []
         for view, row in reversed(self._newest("errors", 24)):
@@ -158,8 +160,11 @@ class Composer(Quoted):
             failed, given = self._what(row)
             if looks(given) and found:
                 continue
+            error = self._error(row[3:5], given)
+            if error.startswith(_MISUSED):
+                continue
             old += row[3] < since
-            found.append((f"{failed}: {self._error(row[3:5], given)}", self._where(view, row[3:5])))
+            found.append((f"{failed}: {error}", self._where(view, row[3:5])))
         return found[::-1]
 
     def _since(self) -> int:

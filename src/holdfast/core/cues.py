@@ -108,11 +108,15 @@ _TABLE = tuple((name, tuple(signs.split("|"))) for name, signs in _SIGNS.items()
 _WIDE_TABLE = tuple((name, (*signs, *_ELSEWHERE[name].split("|"))) for name, signs in _TABLE)
 #: One of these is in nearly every English sentence, and in none of the others'.
 _ENGLISH = (" the ", " to ", " is ", " and ", " of ", " for ", " it ", " with ")
-#: What a unit gains by three signs of a class.
-_GAIN = {INSTRUCTION: 0.2, DECISION: 0.5, DEAD_END: 0.8, ISSUE: 0.3, NEXT: 0.25, DONE: 0.35}
-#: What the person said is an instruction sooner than what the model said.
-_GAIN_TYPED = {**_GAIN, INSTRUCTION: 0.9}
-_FORMS = {"c": -0.8, "r": -0.3, "i": -0.2}
+#: How much a sign speaks for its class. What the person said is an instruction sooner than what the model
+#: said.
+_SPEAKS = {INSTRUCTION: 0.2, DECISION: 0.5, DEAD_END: 0.8, ISSUE: 0.3, NEXT: 0.25, DONE: 0.35}
+_SPEAKS_TYPED = {**_SPEAKS, INSTRUCTION: 0.9}
+#: What a unit gains by three signs of a class: rules are the person's to make, and whoever goes on has to
+#: know what the model has done.
+_GAIN = {INSTRUCTION: 0.0, DECISION: 0.5, DEAD_END: 0.65, ISSUE: 0.3, NEXT: 0.25, DONE: 0.55}
+_GAIN_TYPED = {**_SPEAKS, INSTRUCTION: 0.5}
+_FORMS = {"c": -0.4, "r": -0.3, "i": -0.2}
 _ANNOUNCES = ("let me", "now ", "i'll ", "i need to", "looking at", "i can see", "i see", "first")
 _STOP = frozenset(
     "the a an to of in is it and or for on that this with as be are was by at from not we i you if but so "
@@ -127,27 +131,25 @@ _WIDE = 0x2E80
 def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
     """(what it is worth by itself, its class)."""
     lower = f" {unit.lower()}"
-    gains = _GAIN_TYPED if typed else _GAIN
+    gains, speaks = (_GAIN_TYPED, _SPEAKS_TYPED) if typed else (_GAIN, _SPEAKS)
     worth, best, most = 0.0, OTHER, 0.0
     for name, signs in _TABLE if any(map(lower.__contains__, _ENGLISH)) else _WIDE_TABLE:
         found = sum(sign in lower for sign in signs)
         if found:
-            gain = gains[name] * (found if found < 3 else 3) / 3
-            worth += gain
-            if gain > most:
-                best, most = name, gain
+            share = (found if found < 3 else 3) / 3
+            worth += gains[name] * share
+            if speaks[name] * share > most:
+                best, most = name, speaks[name] * share
     digits = _has_value(unit)
     worth += 0.3 if digits else 0.0
     worth += _FORMS.get(form, 0.0)
     size = _size(unit)
     if size < 60:
         worth += 0.3 if size >= 40 else -0.2
-    if lower.endswith((":", "：")):
-        worth -= 0.8
-    if (
-        "?" in unit or "？" in unit
-    ):  # what the model asks waits for an answer; what the person asked got one, mostly
-        worth -= 0.4 if typed else 0.0
+    if lower.endswith((":", "：")):  # what it leads to says it; a short one says nothing without that
+        worth -= 0.8 if size >= 60 else 1.5
+    if typed and ("?" in unit or "？" in unit):  # what the person asked got its answer, mostly
+        worth -= 0.1
     if " — " in unit or " - " in unit:  # where a reason is given in passing
         worth += 0.25
     if not typed and lower[1:].startswith(_ANNOUNCES):

@@ -13,7 +13,7 @@ from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import checksum
 from holdfast.core.spoken import LOOKED_AT, redacted
-from holdfast.core.touched import SAID, TYPED, Touched, paths, shows_head
+from holdfast.core.touched import SAID, TYPED, Touched, opens_request, paths, shows_head
 from holdfast.core.transcript import Entry, normal_path, tag
 from holdfast.core.units import LONGEST, units
 from holdfast.errors import Damaged
@@ -133,8 +133,8 @@ class Facts:
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact") -> None:
         words = outside(words[: 4 * LOOKED_AT])
-        if not words.strip():
-            return  # an image, or nothing but what holdfast had said
+        if words.strip() in spoken.TO_CLIENT:
+            return  # an image, nothing but what holdfast had said, or nothing for the model
         self.prompts += 1
         for saying in reversed(self.sayings):
             if saying[0] == SAID_MID:
@@ -149,10 +149,7 @@ class Facts:
         if entry.task:
             self._say(AGENT, tag(spoken.said(record), "result"), entry, redact)
             return
-        typed = spoken.slash_command(record)
-        if typed:
-            self.prompts += 1
-            self._say(USER, typed, entry, redact)
+        self._prompt(spoken.slash_command(record), entry, redact)
 
     def _results(self, record: dict, entry: Entry, redact: "Redact") -> None:
         self._say(USER, spoken.beside_results(record), entry, redact)
@@ -197,7 +194,9 @@ class Facts:
         first = words.lstrip().partition("\n")[0]
         if failed:
             return
-        if "git commit" in command and first.startswith("["):
+        if opens_request(command):
+            self.touched.requested(redact(words), self.turns)
+        elif "git commit" in command and first.startswith("["):
             said = excerpt(redacted(first, redact), 120)
             self.touched.committed(said + (" (amended)" if "--amend" in command else ""), self.turns)
         elif shows_head(command):

@@ -5,6 +5,7 @@ their editor, a report, an error that speaks in their name) is somebody else's.
 """
 
 from holdfast.core.jsontext import text
+from holdfast.core.plain import excerpt
 from holdfast.core.transcript import tag
 
 TYPE_CHECKING = False
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 LOOKED_AT, _SPARE = 1 << 16, 1 << 12
 #: What the client writes when the person says no, and before the reason they gave.
 _REJECTED, _REASON = "The user doesn't want", "the user said:\n"
+#: What the client adds to that reason, and what it says in their name where they gave none.
+_ADDED, _GAVE_NONE = "\n\nNote: The user's next message", "The user wants to clarify these questions."
 #: Tools that print what they like, also that.
 _FOREIGN = "mcp__"
 _ANSWERED = (
@@ -25,9 +28,13 @@ _ANSWERED = (
     "The user answered: ",
 )
 _GO_ON = ("You can now continue", "Read the answers carefully")
-_MOST_QUESTIONS = 8
+_MOST_QUESTIONS, _QUESTION = 8, 140
 #: Beside what a person typed the client puts what they look at in their editor, and reminders.
 _WRITTEN = ("<command-", "<local-command", "<bash-std", "<task-notification")
+#: How a command for the model begins: one that the client carries out itself is written in another order.
+_FOR_MODEL = "<command-message>"
+#: What may be typed and is nothing for the model.
+TO_CLIENT = ("", "/compact", "/clear", "/exit", "/quit")
 _NOT_TYPED = ("<system-reminder", "<ide_", "<bash-", *_WRITTEN)
 #: The client's own words stand at the end; a summary may say the same further up.
 _AROUND = 800
@@ -68,13 +75,15 @@ def beside_results(record: dict) -> str:
 
 
 def slash_command(record: dict) -> str:
-    """What was typed after a slash command, with it. Only where the client writes it: elsewhere the same
-    tags are anybody's words."""
+    """A slash command with what was typed after it; alone it is a prompt only where it gives the model
+    something to do. Only where the client writes it: elsewhere the same tags are anybody's words."""
     words = said(record)
     if not words.startswith("<command-") or record.get("isMeta") is True:
         return ""
     command, given = tag(words, "command-name"), tag(words, "command-args")
-    return f"{command} {given}" if command and given else ""
+    if command and given:
+        return f"{command} {given}"
+    return command if words.startswith(_FOR_MODEL) else ""
 
 
 def is_rejected(record: dict, tool: str, words: str) -> bool:
@@ -90,7 +99,8 @@ def is_rejected(record: dict, tool: str, words: str) -> bool:
 def reason(record: dict, words: str) -> str:
     """What they said with their no. What an interrupted tool had printed by then is not theirs."""
     interrupted = "interruptedMessageId" in record and "toolDenialKind" not in record
-    return words.partition(_REASON)[2] if words.startswith(_REJECTED) and not interrupted else ""
+    said = words.partition(_REASON)[2] if words.startswith(_REJECTED) and not interrupted else ""
+    return "" if said.startswith(_GAVE_NONE) else said.partition(_ADDED)[0]
 
 
 def answers(record: dict, words: str) -> list[tuple[str, str]]:
@@ -109,7 +119,7 @@ def answers(record: dict, words: str) -> list[tuple[str, str]]:
         chosen = ", ".join(map(str, answer)) if type(answer) is list else str(answer)
         note = notes.get(question) if type(notes) is dict else None
         noted = text(note, "notes") if type(note) is dict else ""
-        found.append((f"Asked: {question} The user answered: {chosen}", noted))
+        found.append((f"Asked: {excerpt(question, _QUESTION)} The user answered: {chosen}", noted))
     return found
 
 

@@ -4,7 +4,7 @@ What the person typed stands in sections of its own: only that may be read as an
 not room for all, what was worked with gives way to what was said: it can be looked up.
 """
 
-from holdfast.core.brief import known_items
+from holdfast.core.brief import committed, known_items
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
 from holdfast.core.facts import AGENT, ANSWER, PLAN, REFUSED, USER, Facts
 from holdfast.core.guard import under_pressure
@@ -16,12 +16,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    #: Its turn and its entry.
+    Saying = tuple[int, str]
+
 #: Characters of the sections' names; of the dash before an item and the end of its line; of the indent of a
 #: plan's lines; of the box before a step.
 _FRAME, _LINE, _INDENT, _BOX = 240, 3, 2, 4
-#: So much of a unit tells whether it stands there already.
+#: So much of a unit's beginning, and of its end, tells whether it stands there already: of what was cut
+#: short only the beginning does.
 _ENOUGH = 60
-_COMMITS, _NEWEST = 3, 4
+_COMMITS, _NEWEST = 5, 4
 #: Where the client keeps the plans of its plan mode.
 _PLANS = "/.claude/plans/"
 #: Characters that are left to a section where there is not room for all.
@@ -33,9 +37,10 @@ _LEFT = {
     "Commands and Tests": 760,
     "Agents": 250,
 }
+_DECISIONS, _REASONS = _PASSAGES = "Key Decisions", "Why Changed"
 _BY_CLASS = {
-    DECISION: "Key Decisions",
-    DEAD_END: "Key Decisions",
+    DECISION: _DECISIONS,
+    DEAD_END: _DECISIONS,
     ISSUE: "Active Issues",
     NEXT: "Next Steps",
 }
@@ -52,6 +57,7 @@ def fill(
     that leaves. A decision that was made where the window was nearly full (`pressed`) says so: somebody may
     want to look at it again."""
     hasty = {saying[4] for saying in facts.sayings if under_pressure(pressed, saying[1])}
+    homes = _homes(weighed)
 
     def where(item: Item) -> str:
         said = _where(facts, item.turn, item.entry)
@@ -60,23 +66,23 @@ def fill(
         return f"{said[:-1]}, under_pressure)" if said else " (under_pressure)"
 
     def place(item: Item) -> tuple[object, int]:
-        name = _section(item)
+        name = _section(item, homes)
         is_step = name == "Next Steps"
         alone = item.order if is_step or item.kind == KNOWN else 0
         return (name, where(item), alone), len(where(item)) + (_BOX if is_step else 0)
 
-    every = together(weighed, known_items(facts, []))
+    every = together(weighed, known_items(facts, [], checks=False))  # there is a section of them
     indents = sum(item.count("\n") for item in sections["Plan and Workflow"])
     room += _size(sections) - _FRAME - _INDENT * indents
     _tell_known(sections, facts)
     if sum(len(item.text) + _LINE for item in every) > room - _size(sections):
         _thin(sections)
-    there = "\n".join(item for items in sections.values() for item in items)
-    items = [item for item in every if item.text[:_ENOUGH] not in there]
+    there = "\n".join(item for items in sections.values() for item in items).replace("`", "")
+    items = [item for item in every if not _stands(item.text, there)]
     picked = chosen(items, room - _size(sections), there, _LINE, place)
     last: dict[str, object] = {}
     for item in sorted(picked, key=lambda item: item.order):
-        name, (from_, _) = _section(item), place(item)
+        name, (from_, _) = _section(item, homes), place(item)
         said = sections.setdefault(name, [])
         if last.get(name) == from_:
             before = said[-1].removesuffix(where(item))  # one saying, one item
@@ -86,6 +92,10 @@ def fill(
         last[name] = from_
 
 
+def _stands(words: str, there: str) -> bool:
+    return words[:_ENOUGH] in there and words[-_ENOUGH:] in there
+
+
 def _where(facts: Facts, turn: int, entry: str = "") -> str:
     """Of a transcript that was not read from its beginning nobody knows the turns."""
     return place_of(0 if facts.start else turn, entry)
@@ -93,8 +103,10 @@ def _where(facts: Facts, turn: int, entry: str = "") -> str:
 
 def _tell_known(sections: dict[str, list[str]], facts: Facts) -> None:
     """Where the work stands in git, and the plan it follows."""
-    for turn, said in facts.touched.commits[-_COMMITS:]:
-        sections["Commands and Tests"].append(f"Committed: {said}{_where(facts, turn)}")
+    if facts.touched.commits:
+        *before, newest = committed(facts, _COMMITS)
+        said = newest + _where(facts, facts.touched.commits[-1][0])
+        sections["Commands and Tests"] += [*before, said]
     plans = [(path, row[4]) for path, row in facts.touched.files.items() if row[1] and _PLANS in path]
     for path, turn in plans[-1:]:
         sections["Plan and Workflow"].append(f"Plan file: {excerpt(path, 200)}{_where(facts, turn)}")
@@ -126,7 +138,22 @@ def _gives_way(name: str, items: list[str], at: int) -> bool:
     return name == "Commands and Tests" and succeeded and at < len(items) - _NEWEST
 
 
-def _section(item: Item) -> str:
+def _homes(items: list[Item]) -> "dict[Saying, str]":
+    """Whether a saying is read among decisions or among reasons: as a whole, for a decision and what led to
+    it explain each other."""
+    worths: dict[tuple[Saying, str], float] = {}
+    for item in items:
+        name, saying = _BY_CLASS.get(item.cls, _REASONS), (item.turn, item.entry)
+        if name in _PASSAGES:
+            worths[saying, name] = worths.get((saying, name), 0.0) + item.worth
+    homes: dict[Saying, str] = {}
+    for (saying, name), worth in worths.items():
+        if worth >= worths.get((saying, homes.get(saying, "")), 0.0):
+            homes[saying] = name
+    return homes
+
+
+def _section(item: Item, homes: "dict[Saying, str]") -> str:
     if item.kind == USER:
         return "Standing Instructions" if item.cls == INSTRUCTION else "Goal"
     if item.kind == AGENT:
@@ -134,5 +161,6 @@ def _section(item: Item) -> str:
     if item.kind == PLAN:
         return "Plan and Workflow"
     if item.kind in (ANSWER, REFUSED):
-        return "Key Decisions"
-    return _BY_CLASS.get(item.cls, "Why Changed")
+        return _DECISIONS
+    name = _BY_CLASS.get(item.cls, _REASONS)
+    return homes.get((item.turn, item.entry), name) if name in _PASSAGES else name

@@ -28,6 +28,9 @@ _LOOKS = frozenset(
     "cat ls grep rg find sed awk echo cd head tail wc which pwd sleep mkdir rm cp mv for tree less".split()
 )
 _NOISE = (" 2>&1", " | tail", " | head")
+#: How a request to merge is made, and what its address has in it.
+_REQUESTING, _REQUESTS = (" pr create", " mr create"), ("/pull/", "/merge_requests/", "/pulls/")
+OPENED = "opened "
 #: What they name is defined elsewhere.
 _PROSE = (".md", ".txt", ".rst")
 
@@ -140,6 +143,13 @@ class Touched:
     def committed(self, said: str, turn: int) -> None:
         self.commits = [*self.commits[1 - _MOST_COMMITS :], [turn, said]]
 
+    def requested(self, words: str, turn: int) -> None:
+        """The address of the request, which is the last thing that is printed."""
+        for word in reversed(words.split()):
+            if word.startswith("https://") and any(path in word for path in _REQUESTS):
+                self.committed(OPENED + word[:120], turn)
+                break
+
     def stands(self, said: str, turn: int) -> None:
         """What git showed as the newest commit: one that somebody else made is news."""
         commit = said[:_SHORTEST_COMMIT]
@@ -177,6 +187,15 @@ def shows_head(command: str) -> bool:
     """`git log -3 --oneline`, but not of a file, a range or another branch."""
     words = bare(command).split()
     return words[:2] == ["git", "log"] and all(word[0] == "-" or word.isdecimal() for word in words[2:])
+
+
+def opens_request(command: str) -> bool:
+    return any(words in command for words in _REQUESTING)
+
+
+def told(commit: str, branch: str) -> str:
+    """`[main 1a2b3c4] Say it` without the branch, where that is said already."""
+    return commit[len(branch) + 2 :].replace("] ", " ", 1) if commit.startswith(f"[{branch} ") else commit
 
 
 def looks(command: str) -> bool:

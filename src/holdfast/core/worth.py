@@ -36,25 +36,25 @@ _KINDS = {
     SAID_MID: 0.05,
     SAID_LAST: 0.45,
     PLAN: -0.1,
-    SUMMARY: 0.1,
+    SUMMARY: 0.6,
     AGENT: -1.2,
     COMMIT: 0.1,
     REFUSED: 0.2,
     KNOWN: 0.0,
 }
-_FIRST, _CURRENT, _LONG = 0.5, 0.7, -0.7
+_FIRST, _CURRENT, _LONG, _BEGINS = 0.5, 0.7, -0.7, 0.3
 _NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.33, 0.85, 0.58, 0.15, -0.3
 #: How long a saying takes to fade, in turns and as a share of the session; and what of it stays.
-_FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 8.0, 0.15, 0.16, 0.48
+_FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 9.0, 0.17, 0.2, 0.53
 #: What holds until it is taken back fades less.
 _LASTING, _LASTS = (INSTRUCTION, DEAD_END), 2.2
 #: What was said before one compaction, and before more than one, has been told again or was not worth it.
-#: Not so what the person said and holds: all but what hardly has a word that is not said over and over.
-_TOLD, _RARE = (0.0, -0.3, -1.5), 0.3
+#: Less so what the person said and holds: all but what hardly has a word that is not said over and over.
+_TOLD, _TOLD_HOLDS, _RARE = (0.0, -0.5, -1.5), -0.3, 0.3
 #: Decisions, dead ends and values that no summary has told yet have so much of the room before all else,
 #: and at most so many characters: where there are more, they have their worth.
 _KEPT, _FOR_KEPT, _MOST_KEPT = (DECISION, DEAD_END, VALUE), 0.26, 1300
-_REPEATS, _ROOT, _OVERHEAD = 0.7, 0.65, 12
+_REPEATS, _ROOT, _OVERHEAD = 0.78, 0.65, 12
 #: So many of the best are looked at; what is beyond them never gets a place.
 _LOOKED_AT = 500
 
@@ -114,8 +114,10 @@ def _worths(facts: Facts, rows: list) -> list[float]:
     for row in facts.units:
         lengths[row[0]] = lengths.get(row[0], 0) + 1
     found = []
+    before = -1
     for saying, row, named, about in rows:
         kind, offset, turn, prompt, _, number = saying
+        begins, before = number != before, number
         every = named + about
         log = row[3] + _KINDS[kind] + sum(map(apt, every)) / (len(every) or 1)
         if named:
@@ -125,12 +127,13 @@ def _worths(facts: Facts, rows: list) -> list[float]:
             log += _CURRENT
         if kind == USER:
             log += (_FIRST if prompt == 1 else 0.0) + (_LONG if lengths[number] > 8 else 0.0)
+            log += _BEGINS if begins else 0.0  # there it says what it is about
         stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
         told = sum(offset < cut for cut in past)
         holds = kind == USER and (row[4] in _LASTING or sum(map(rare, every)) >= _RARE * len(every))
-        log += 0.0 if holds else _TOLD[min(told, 2)]
+        log += (_TOLD_HOLDS if told else 0.0) if holds else _TOLD[min(told, 2)]
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
         found.append(worth)
     return found

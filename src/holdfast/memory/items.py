@@ -15,7 +15,7 @@ from holdfast.core import cues, facts
 from holdfast.core.facts import Facts
 from holdfast.core.fence import outside
 from holdfast.core.plain import excerpt, one_line
-from holdfast.core.touched import bare, is_check
+from holdfast.core.touched import OPENED, bare, is_check
 from holdfast.memory.shelf import LONGEST, Item
 from holdfast.memory.terms import key, shape, storable
 
@@ -169,7 +169,8 @@ def _worked(ground: Ground, known: Facts) -> Iterator[Item | None]:
             "commands", told, "tool", key("commands", ground.project, bare(command)), kind=kind
         )
     for _, said in known.touched.commits:
-        yield ground.item("decisions", f"Committed: {said}", "tool", kind="commit")
+        told = said if said.startswith(OPENED) else f"Committed: {said}"
+        yield ground.item("decisions", told, "tool", kind="commit")
 
 
 def of_save(ground: Ground, said: dict) -> list[Item]:

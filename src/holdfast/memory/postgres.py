@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from json import dumps
 from typing import Any
 
@@ -35,7 +36,10 @@ _WEIGHTS = "'{0, 0.2, 0.5, 1}'"
 _ONE = 1.6449341
 #: Items from which the share of a word is told; that are counted; that are weighed for a question; and that
 #: are compared with a question one by one, because an index that all projects share is slower for so few.
-_SAMPLE, _COUNTED, _WEIGHED, _ONE_BY_ONE = 600, 5_000, 12_000, 8_000
+_SAMPLE, _COUNTED, _WEIGHED, _ONE_BY_ONE = 600, 5_000, 5_000, 8_000
+#: Among more items than this, one is weighed that holds two of the rarest words, or one that few hold: all
+#: that hold any are too many.
+_MANY, _PAIRED, _FEW = 50_000, 8, 500
 #: How far an index is searched: more finds more, and takes longer.
 _SETTINGS = {
     "hnsw.ef_search": "160",
@@ -44,6 +48,7 @@ _SETTINGS = {
     # A plan is made for these very values, or a rare word is looked for as a common one is.
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
+    "max_parallel_workers_per_gather": "0",
 }
 _BESIDE = (
     "(SELECT uid FROM items n WHERE n.thread = i.thread AND n.thread <> '' AND n.who = i.who "
@@ -156,27 +161,56 @@ class Postgres:
     # Candidates
 
     def keyword(self, words: Sequence[str], where: Filter, most: int) -> list[tuple[str, float]]:
+        size = self.size(where)
+        if size <= _MANY or len(words) == 1:
+            return self._weighed(words, where, most, size, {}, _any(words))
+        held = self._holding(words[:_PAIRED])
+        best = self._weighed(words, where, most, size, held, _some(words, held))
+        if len(best) < most:  # two of them stand together in few
+            known = {uid for uid, _ in best}
+            more = self._weighed(words, where, most, size, held, _any(words))
+            best += [one for one in more if one[0] not in known]
+        return best[:most]
+
+    def _holding(self, words: Sequence[str]) -> dict[str, float]:
+        """By how many items of all projects each word is held, as the server's statistics say."""
+        asked = "EXPLAIN (FORMAT JSON) SELECT 1 FROM items WHERE words @@ to_tsquery('holdfast', :word)"
+        plans = {word: self._ask(asked, {"word": _quoted(word)})[0][0] for word in words}
+        return {word: float(plan[0]["Plan"]["Plan Rows"]) for word, plan in plans.items()}
+
+    def _weighed(
+        self,
+        words: Sequence[str],
+        where: Filter,
+        most: int,
+        size: int,
+        held: dict[str, float],
+        query: str,
+    ) -> list[tuple[str, float]]:
+        """The best of those that `query` finds; where not all that hold a word are among them, `held` says
+        how many there are."""
         if not words:
             return []
-        given: dict[str, Any] = {f"w{at}": _quoted(word) for at, word in enumerate(words)}
         numbers = range(len(words))
-        queries = [f"to_tsquery('holdfast', :w{at})" for at in numbers]
         limits, values = _limits(where, every=False)
         scope = _scope(where)
-        within = "CAST(:scope AS tsquery) && " if scope else ""
-        meant = f"{within}({' || '.join(queries)})"
-        ranks = ", ".join(f"ts_rank({_WEIGHTS}, i.words, {one}) AS r{at}" for at, one in enumerate(queries))
-        held = ", ".join(f"count(*) FILTER (WHERE r{at} > 0) AS n{at}" for at in numbers)
+        asked = f"{'CAST(:scope AS tsquery) && ' if scope else ''}to_tsquery('holdfast', :query)"
+        ranks = ", ".join(
+            f"ts_rank({_WEIGHTS}, i.words, to_tsquery('holdfast', :w{at})) AS r{at}" for at in numbers
+        )
+        counts = ", ".join(f"count(*) FILTER (WHERE r{at} > 0) AS n{at}" for at in numbers)
         fits = " + ".join(_BM25.format(at=at) for at in numbers)
-        size = self.size(where)
-        # Where so many hold one that not all are weighed, their number is told from a sample.
-        given |= {f"s{at}": self._shares.get(word, 0.0) * size for at, word in enumerate(words)}
+        given: dict[str, Any] = {f"w{at}": _quoted(word) for at, word in enumerate(words)}
+        given |= {
+            f"s{at}": held.get(word, self._shares.get(word, 0.0) * size) for at, word in enumerate(words)
+        }
+        given |= {"scope": scope, "query": query, "every": size, "most": most, "weighed": _WEIGHED}
         found = self._ask(
             f"WITH hits AS MATERIALIZED (SELECT i.uid, i.id, length(i.words) AS size, {ranks} FROM items i "  # noqa: S608
-            f"WHERE i.words @@ ({meant}){limits} LIMIT :weighed), "
-            f"every AS (SELECT avg(size) AS size, greatest(:every, count(*)) AS items, {held} FROM hits) "
+            f"WHERE i.words @@ ({asked}){limits} LIMIT :weighed), "
+            f"every AS (SELECT avg(size) AS size, greatest(:every, count(*)) AS items, {counts} FROM hits) "
             f"SELECT hits.uid, {fits} AS fit FROM hits, every ORDER BY fit DESC, hits.id LIMIT :most",
-            {**given, **values, "scope": scope, "every": size, "most": most, "weighed": _WEIGHED},
+            {**given, **values},
         )
         best: dict[str, float] = {}
         for uid, fit in found:
@@ -506,6 +540,16 @@ def _plain(said: str) -> str:
 def _quoted(word: str) -> str:
     """As one term of a tsquery: nothing somebody asks for is an operator."""
     return f"'{_plain(word)}'"
+
+
+def _any(words: Sequence[str]) -> str:
+    return " | ".join(map(_quoted, words))
+
+
+def _some(words: Sequence[str], held: dict[str, float]) -> str:
+    rare = [word for word in held if held[word] <= _FEW]
+    pairs = [f"({_quoted(one)} & {_quoted(other)})" for one, other in combinations(words[:_PAIRED], 2)]
+    return " | ".join([*map(_quoted, rare), *pairs])
 
 
 def _project(name: str) -> str:

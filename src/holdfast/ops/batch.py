@@ -47,7 +47,8 @@ class PlannedBatch:
 @dataclass(frozen=True)
 class Plan:
     """`budget_from`: flag, session, fresh (where a session's own room is used up) or default. `calibrated`:
-    the past tasks that estimates were scaled by, 0: none. `workflow` is what `holdfast run` takes."""
+    the past tasks that estimates were scaled by, 0: none. `pace`: how much more than others the session
+    takes for the same; estimates have it in them. `workflow` is what `holdfast run` takes."""
 
     folder: str
     budget: int
@@ -57,11 +58,14 @@ class Plan:
     warnings: list[str]
     workflow: dict[str, object]
     written: str = ""
+    pace: float = 1.0
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """`median_error` is a share of what each task cost, every session judged by the others."""
+    """`median_error` is a share of what each task cost, every session judged by the others: by the words of
+    a prompt alone. `planned`: tasks that touched files; `planned_error`: theirs, estimated as if these had
+    been named beforehand."""
 
     sessions: int
     tasks: int
@@ -69,6 +73,8 @@ class Calibrated:
     median_error: float
     without: float
     within: float
+    planned: int = 0
+    planned_error: float = 0.0
 
 
 def plan(
@@ -80,9 +86,9 @@ def plan(
     ----------
     path
         File with the tasks: a list of objects with `description` and, where known, `id`, `files`,
-        `creates`, `estimated_files`, `subtasks`, `depends_on`, `keep_together`.
+        `creates`, `reads`, `estimated_files`, `subtasks`, `depends_on`, `keep_together`.
     session
-        Plan for the room that this session has left.
+        Plan for the room that this session has left, at the pace it has worked at.
     budget
         Tokens that the tasks of a batch may take together. Without it, and without a session: 100,000.
     out
@@ -94,7 +100,8 @@ def plan(
     if out and os.path.exists(out) and os.path.samefile(out, path):
         raise BadInput(f"{out} is the list of tasks itself: name another file for the workflow")
     scales = costs.scales(app)
-    cost = _cost(listed, folder, scales)
+    pace = costs.pace(app, session, scales) if session else 1.0
+    cost = _cost(listed, folder, scales, pace)
     names = [name for task in tasklist.everything(listed) for name in task.get("files", ())]
     planned = batch.batches(
         listed, room, cost, together.by_history(cochange.shares(folder, names, app.environ))
@@ -118,6 +125,7 @@ def plan(
         warnings,
         made,
         os.path.abspath(out) if out else "",
+        round(pace, 2),
     )
 
 
@@ -134,12 +142,12 @@ def _budget(app: Holdfast, session: str | None, budget: int | None) -> tuple[int
     return measured(app, session).capacity * app.config["orchestrator.room_percent"] // 100, "fresh"
 
 
-def _cost(listed: list[dict], folder: str, scales: costs.Scales) -> Callable[[dict], int]:
-    names = {name for task in tasklist.everything(listed) for name in task.get("files", ())}
+def _cost(listed: list[dict], folder: str, scales: costs.Scales, pace: float) -> Callable[[dict], int]:
+    names = {name for task in tasklist.everything(listed) for name in tasklist.named(task)}
     sizes = {name: costs.file_tokens(folder, name) for name in names}
 
     def cost(task: dict) -> int:
-        return scales.cost(task, sizes)
+        return round(scales.cost(task, sizes) * pace)
 
     return cost
 
@@ -184,27 +192,43 @@ def calibrate(app: Holdfast, folder: str = "") -> Calibrated:
         A folder of transcripts. Without it: your own sessions.
     """
     paths = _transcripts(app, folder)
-    found: dict[str, list[tuple[int, int]]] = {}
-    rows: dict[str, tuple[int, int]] = {}
+    found: dict[str, dict[str, costs.Row]] = {}
+    rows: dict[str, costs.Row] = {}
     with Bar("reading sessions", counts=True) as bar:
         for number, path in enumerate(paths):
             bar.show(number, len(paths))
             name = os.path.basename(path).removesuffix(".jsonl")
             own = {f"{name}@{one.offset}": costs.row(one) for one in costs.of_transcript(path) if one.cost}
-            found[name] = list(own.values())
+            found[name] = own
             rows |= own
     if not rows:
         raise NotFound(f"no prompt with an answer is in the {len(paths)} transcripts that were read")
-    judged = apart(found)
+    judged = apart(
+        {name: [(row.estimate, row.cost) for row in own.values()] for name, own in found.items()}
+    )
+    planned = as_planned(found)
     kept = costs.note(app, rows)
     return Calibrated(
         sessions=sum(map(bool, found.values())),
         tasks=len(rows),
         kept=kept,
         median_error=round(median_error((one.estimate, one.cost) for one in judged), 3),
-        without=round(median_error(rows.values()), 3),
+        without=round(median_error((row.estimate, row.cost) for row in rows.values()), 3),
         within=round(sum(one.is_within for one in judged) / len(judged), 3),
+        planned=len(planned),
+        planned_error=round(median_error(planned), 3),
     )
+
+
+def as_planned(sessions: dict[str, dict[str, costs.Row]]) -> list[tuple[int, int]]:
+    """(estimate, cost) of those with files, each session by what all others teach."""
+    pairs = []
+    for name, mine in sessions.items():
+        others = {uid: row for other, own in sessions.items() if other != name for uid, row in own.items()}
+        model = costs.taught(others).whole
+        told = [(known, row.cost) for row in mine.values() if (known := row.known())]
+        pairs += [(model(known), cost) for known, cost in told] if model else []
+    return pairs
 
 
 def _transcripts(app: Holdfast, folder: str) -> list[str]:

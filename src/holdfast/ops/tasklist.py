@@ -23,6 +23,7 @@ class Task(msgspec.Struct):
     id: str = ""
     files: list[str] = []
     creates: list[str] = []
+    reads: list[str] = []
     estimated_files: int | None = None
     subtasks: list[Task] = []
     depends_on: list[str] = []
@@ -54,8 +55,8 @@ def load(path: str) -> object:
 
 
 def checked(listed: list, folder: str, where: str, files: bool = True) -> list[dict]:
-    """Types, names, descriptions, numbers and, if wanted, whether `files` exist; dependencies are looked at
-    when they are ordered."""
+    """Types, names, descriptions, numbers and, if wanted, whether `files` and `reads` exist;
+    dependencies are looked at when they are ordered."""
     for number, one in enumerate(listed, 1):
         _has_description(one, f"task {number}", where, 0)
     try:
@@ -92,6 +93,11 @@ def everything(tasks: list[dict]) -> list[dict]:
     return [one for task in tasks for one in (task, *everything(task.get("subtasks", [])))]
 
 
+def named(task: dict) -> list[str]:
+    """The files that are there before it."""
+    return [*task.get("files", ()), *task.get("reads", ())]
+
+
 def _check(task: dict, names: set[str], where: str) -> None:
     name = task.get("id")
     said = f"{where}: task {name or excerpt(task['description'], 40)}"
@@ -110,7 +116,7 @@ def _check(task: dict, names: set[str], where: str) -> None:
 
 
 def _has_files(task: dict, folder: str, where: str) -> None:
-    for file in task.get("files", ()):
+    for file in named(task):
         if not os.path.exists(os.path.join(folder, file)):
             raise BadInput(
                 f"{where}: task {task.get('id', '')} names {file}, which is not in {folder}; what it is to "

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, select, text
 
 from holdfast.errors import BadInput
 from holdfast.store.clocks import Moment
+from holdfast.store.prepared import Prepared
 from holdfast.store.tables import NEEDS, TASKS, WAITS
 
 #: A wait ends so long after its holder has last said that it waits: it may have died.
@@ -25,7 +27,7 @@ _LIVE = and_(
     WAITS.c.until > bindparam("at"),
     WAITS.c.until <= bindparam("at") + WAITS.c.lease_ms,
 )
-_WAITED = select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder"), _LIVE)
+WAITED = Prepared(select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder"), _LIVE))
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,17 @@ def wait(connection: Connection, at: Moment, holder: str, task: int) -> None:
 
 def forget(connection: Connection, **which: int | str) -> None:
     """Waits of this `holder`, for this `task`, or of that one for this."""
-    asked = delete(WAITS)
-    for name in which:
-        asked = asked.where(WAITS.c[name] == bindparam(name))
-    connection.execute(asked, which)
+    _forgetting(tuple(which))(connection, **which)
+
+
+@cache
+def _forgetting(names: tuple[str, ...]) -> Prepared:
+    return Prepared(delete(WAITS).where(*(WAITS.c[name] == bindparam(name) for name in names)))
 
 
 def ahead(connection: Connection, at: Moment, holder: str) -> set[int]:
     """Tasks that have to be finished before `holder` goes on: it cannot be the one who does them."""
-    waited = set(connection.scalars(_WAITED, {"holder": holder, "clock": at.clock, "at": at.at}))
+    waited = {row.task for row in WAITED(connection, holder=holder, clock=at.clock, at=at.at)}
     if waited and connection.dialect.name == "postgresql":
         connection.execute(_ONE_BY_ONE)
     found: set[int] = set()

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -24,6 +24,7 @@ from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.store import migrations
+from holdfast.store.prepared import Prepared
 from holdfast.store.turns import turn
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 #: Seconds that one waits for others.
 PATIENCE_S = 10
+#: Pages of the log after which somebody writes them back, twice waiting for the disk while all wait for it.
+#: A commit leaves six; of a log four times as long as usual many more are the same page.
+_LOG = "wal_autocheckpoint=4000"
 _READS = "holdfast_reads"
 _DAMAGED = ("malformed", "not a database", "corrupt")
 _OPEN: dict[tuple[int, str], Store] = {}
@@ -82,8 +86,11 @@ class Store:
         self.where = where
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One transaction: all of it, on the disk when this ends, or nothing."""
+    def writing(self, *by: Prepared) -> Iterator[Connection]:
+        """One transaction: all of it, on the disk when this ends, or nothing. `by` what it will be done:
+        prepared before anybody has to wait for it."""
+        for statement in by:
+            statement.prepare()
         with self._told(), self.engine.connect() as connection, self._answering(connection):
             with self._alone(), connection.begin():
                 yield connection
@@ -126,14 +133,17 @@ class Store:
         try:
             yield
         except DBAPIError as problem:
+            raise self._trouble(problem.orig or problem) from problem
+        except sqlite3.Error as problem:  # of a statement that went to the driver itself
             raise self._trouble(problem) from problem
         except PoolTimeout as problem:
             raise Unavailable(
                 f"{self.where}: all connections of this process are in use (store.pool); try again"
             ) from problem
 
-    def _trouble(self, problem: DBAPIError) -> HoldfastError:
-        return Unavailable(f"{self.where} cannot be used now: {problem.orig}")
+    def _trouble(self, problem: BaseException) -> HoldfastError:
+        """What the driver said."""
+        return Unavailable(f"{self.where} cannot be used now: {problem}")
 
 
 class SQLite(Store):
@@ -164,7 +174,7 @@ class SQLite(Store):
             connection = sqlite3.connect(
                 path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False
             )
-            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", _LOG):
                 connection.execute(f"PRAGMA {pragma}").close()
         return connection
 
@@ -194,8 +204,8 @@ class SQLite(Store):
         finally:
             os.close(fd)
 
-    def _trouble(self, problem: DBAPIError) -> HoldfastError:
-        said = str(problem.orig)
+    def _trouble(self, problem: BaseException) -> HoldfastError:
+        said = str(problem)
         if any(word in said for word in _DAMAGED):
             return Damaged(
                 f"{self.where} is damaged ({said}); nothing was changed. Move it aside together with its "
@@ -207,4 +217,5 @@ class SQLite(Store):
 def _begin(connection: Connection) -> None:
     """Who will write says so at once: a reader that turns writer is refused when another was faster."""
     reads = connection.get_execution_options().get(_READS)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    driver: Any = connection.connection.driver_connection
+    driver.execute("BEGIN" if reads else "BEGIN IMMEDIATE")

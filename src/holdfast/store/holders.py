@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from holdfast.disk import sessions
 from holdfast.disk.home import Home
@@ -78,8 +77,9 @@ def _started(process: int) -> int:
     """When a process was started, in the kernel's ticks; 0 if it does not run, or has ended and nobody has
     asked how."""
     try:
-        said = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
+            said = file.read()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    state, *fields = said.rpartition(") ")[2].split()
-    return 0 if state in ("Z", "X") else int(fields[18])
+    state, *fields = said.rpartition(b") ")[2].split()
+    return 0 if state in (b"Z", b"X") else int(fields[18])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, or_, select
+from sqlalchemy import Connection, bindparam, or_, select
 
 from holdfast.store import chains
 from holdfast.store.clocks import Moment
+from holdfast.store.prepared import Prepared
 from holdfast.store.tables import TASKS
-from holdfast.store.task import CLAIMED, OPEN, changed, locked
+from holdfast.store.task import CLAIMED, IS_CLAIMED, OPEN, changed, locked
 
 NO_CLAIM = {
     "holder": "",
@@ -23,15 +24,16 @@ NO_CLAIM = {
 }
 #: Claims whose time is over, and those whose time says nothing: of a clock that is not ours (the machine
 #: was started again), or with more left than was given (the server's clock was set back).
-_ENDING = select(TASKS).where(
-    TASKS.c.state == CLAIMED,
+_OVER = select(TASKS).where(
+    IS_CLAIMED,
     or_(
         TASKS.c.clock != bindparam("clock"),
         TASKS.c.until <= bindparam("at"),
         TASKS.c.until > bindparam("at") + TASKS.c.lease_ms,
     ),
 )
-_ENDING_NOW = _ENDING.with_for_update(skip_locked=True, of=TASKS)
+_ENDING = Prepared(_OVER.limit(1))
+ENDING_NOW = Prepared(_OVER.with_for_update(skip_locked=True, of=TASKS))
 
 
 def lease(at: Moment, lease_s: float) -> dict[str, Any]:
@@ -39,22 +41,22 @@ def lease(at: Moment, lease_s: float) -> dict[str, Any]:
     return {"lease_ms": lease_ms, "clock": at.clock, "until": at.at + lease_ms}
 
 
-def is_anothers(row: Row[Any], holder: str, at: Moment) -> bool:
+def is_anothers(row: Any, holder: str, at: Moment) -> bool:
     """Whether somebody else holds it, and not just because nobody has looked since the lease was over."""
     return row.holder not in ("", holder) and not (row.clock == at.clock and row.until <= at.at)
 
 
 def is_any_over(connection: Connection, at: Moment) -> bool:
-    return connection.execute(_ENDING, {"clock": at.clock, "at": at.at}).first() is not None
+    return bool(_ENDING(connection, clock=at.clock, at=at.at))
 
 
 def end_claims(
     connection: Connection, at: Moment, gone: Collection[tuple[int, int]]
-) -> list[tuple[Row[Any], str]]:
+) -> list[tuple[Any, str]]:
     """(claim, why) of those that are ended now. One whose time says nothing gets a whole lease from now on:
     neither lost too soon nor kept for ever."""
-    ended: dict[int, tuple[Row[Any], str]] = {}
-    for row in connection.execute(_ENDING_NOW, {"clock": at.clock, "at": at.at}).all():
+    ended: dict[int, tuple[Any, str]] = {}
+    for row in ENDING_NOW(connection, clock=at.clock, at=at.at):
         if row.clock == at.clock and row.until <= at.at:
             ended[row.number] = row, "expired"
         else:

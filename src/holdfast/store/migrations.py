@@ -204,6 +204,7 @@ CREATE TABLE items (
     received BIGINT NOT NULL DEFAULT ({clock}),
     UNIQUE (uid, who)
 ) WITH (toast_tuple_target = 8160);
+ALTER TABLE items ALTER COLUMN words SET STATISTICS 1000;
 CREATE INDEX items_words ON items USING gin (words) WITH (gin_pending_list_limit = 512);
 CREATE INDEX items_thread ON items (thread, seq) WHERE thread <> '';
 CREATE INDEX items_time ON items (project, first_at);

@@ -110,7 +110,7 @@ class PostgreSQL(Store):
         try:
             yield
         except Error as problem:
-            raise self._trouble(DBAPIError("", None, problem)) from problem
+            raise self._trouble(problem) from problem
 
     @contextmanager
     def lasting(self) -> Iterator[tuple[Connection, Callable[[], None]]]:
@@ -125,9 +125,9 @@ class PostgreSQL(Store):
             finally:
                 alarm.over.set()
 
-    def _trouble(self, problem: DBAPIError) -> HoldfastError:
-        said = str(problem.orig).strip().splitlines()[0][:300]
-        if getattr(problem.orig, "sqlstate", "") == _NOT_ALLOWED:
+    def _trouble(self, problem: BaseException) -> HoldfastError:
+        said = str(problem).strip().splitlines()[0][:300]
+        if getattr(problem, "sqlstate", "") == _NOT_ALLOWED:
             return Forbidden(
                 f"{self.where} does not let this role do that ({said}): it is no member of that project, "
                 "or only the owner of the tables may; `holdfast team status` says which role it is"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import Connection, and_, bindparam, case, func, select
 
 from holdfast.clock import elapsed, now
 from holdfast.errors import BadInput
@@ -19,18 +20,27 @@ from holdfast.store import chains
 from holdfast.store.clocks import Moment, moment
 from holdfast.store.database import Store
 from holdfast.store.holders import Holder
-from holdfast.store.leases import NO_CLAIM, end_claims, is_anothers, is_any_over, lease
+from holdfast.store.leases import ENDING_NOW, NO_CLAIM, end_claims, is_anothers, is_any_over, lease
+from holdfast.store.prepared import Prepared
 from holdfast.store.tables import TASKS
 from holdfast.store.task import (
+    ADDED,
     BLOCKED,
+    BY_UID,
+    CHANGED,
     CLAIMED,
     FINISHED,
     IS_BLOCKED,
+    IS_CLAIMED,
+    IS_FINISHED,
+    IS_OPEN,
     OPEN,
     ROW,
+    THIS,
     Draft,
     Task,
     added,
+    as_task,
     changed,
     check_needs,
     locked,
@@ -44,13 +54,20 @@ _LOOKS_S = 1.0
 #: Seconds between two looks of one that waits, at first and at last.
 _WAITS_S = 0.05, 1.0
 #: Of two who ask at once each gets its own: what another has locked is skipped.
-_NEXT = (
-    ROW.where(TASKS.c.project == bindparam("project"), TASKS.c.state == OPEN, ~IS_BLOCKED)
+_FIRST = (
+    ROW.where(TASKS.c.project == bindparam("project"), IS_OPEN, ~IS_BLOCKED)
     .order_by(TASKS.c.priority.desc(), TASKS.c.number)
     .limit(1)
     .with_for_update(skip_locked=True, of=TASKS)
 )
-_WITH_PROCESS = select(TASKS).where(TASKS.c.state == CLAIMED, TASKS.c.process != 0)
+_ALL = 2**31 - 1
+_NEXT = Prepared(_FIRST)
+_ADDS, _CLAIMS, _CHANGES = (BY_UID, ADDED), (ENDING_NOW, chains.WAITED, _NEXT, CHANGED), (THIS, CHANGED)
+_WITH_PROCESS = Prepared(
+    select(*(TASKS.c[name] for name in "number claims holder machine process started".split())).where(
+        IS_CLAIMED, TASKS.c.process != 0
+    )
+)
 
 
 def _nothing(event: str, **data: object) -> None:
@@ -83,7 +100,7 @@ class Queue:
             raise BadInput("two of these tasks have the same name; give each its own")
         order = chains.in_order({name: draft.needs for name, draft in named.items()})
         numbers: dict[int | str, int] = {}
-        with self.store.writing() as connection:
+        with self.store.writing(*_ADDS) as connection:
             check_needs(connection, [need for draft in drafts for need in draft.needs if type(need) is int])
             for name in order:
                 numbers[name] = added(connection, named[name], by, numbers)
@@ -100,7 +117,7 @@ class Queue:
         none that could be claimed now. Claiming what one holds is renewing it."""
         gone = self._gone()
         row = None
-        with self.store.writing() as connection:
+        with self.store.writing(*_CLAIMS) as connection:
             at = moment(connection)
             ended = end_claims(connection, at, gone)
             shut = chains.ahead(connection, at, holder.name)
@@ -122,7 +139,7 @@ class Queue:
         return self._as_task(row, at)
 
     def renew(self, number: int, holder: str, lease_s: float) -> Task:
-        with self.store.writing() as connection:
+        with self.store.writing(*_CHANGES) as connection:
             found, at = locked(connection, number), moment(connection)
             if found.state != CLAIMED or found.holder != holder:
                 raise BadInput(f"{_is(found)}, so {holder} cannot renew it; claim it again if it is open")
@@ -132,7 +149,7 @@ class Queue:
     def finish(self, number: int, holder: str, result: str) -> Task:
         """Once: said again by the same holder, it is as it was. A task that nobody holds may be finished by
         anybody: its lease ended while the work was done, or it is not needed any more."""
-        with self.store.writing() as connection:
+        with self.store.writing(*_CHANGES) as connection:
             found, at = locked(connection, number), moment(connection)
             again = found.state == FINISHED and found.finished_by == holder
             if not again and (found.state == FINISHED or is_anothers(found, holder, at)):
@@ -150,7 +167,7 @@ class Queue:
 
     def release(self, number: int, holder: str, by_force: bool = False) -> Task:
         """The task is open again. Of one that is open already nothing changes."""
-        with self.store.writing() as connection:
+        with self.store.writing(*_CHANGES) as connection:
             found, at = locked(connection, number), moment(connection)
             if found.state == FINISHED or (is_anothers(found, holder, at) and not by_force):
                 raise BadInput(f"{_is(found)}, so {holder} cannot release it")
@@ -169,23 +186,19 @@ class Queue:
     def tasks(self, project: str | None, state: str | None, most: int) -> list[Task]:
         """Those to be done first in front, then what is finished, newest first; 0: all."""
         self.settle()
-        asked = ROW if project is None else ROW.where(TASKS.c.project == project)
-        to_do = asked.where(TASKS.c.state != FINISHED)
-        if state in (OPEN, BLOCKED):
-            to_do = asked.where(TASKS.c.state == OPEN, IS_BLOCKED if state == BLOCKED else ~IS_BLOCKED)
-        elif state == CLAIMED:
-            to_do = asked.where(TASKS.c.state == CLAIMED)
-        to_do = to_do.order_by(TASKS.c.priority.desc(), TASKS.c.number)
-        done = asked.where(TASKS.c.state == FINISHED).order_by(TASKS.c.finished_at.desc())
+        most = most or _ALL
+        asked = {} if project is None else {"project": project}
         with self.store.reading() as connection:
-            rows = [] if state == FINISHED else list(connection.execute(to_do.limit(most or None)))
-            if state in (None, FINISHED) and (not most or len(rows) < most):
-                rows += connection.execute(done.limit(most - len(rows) if most else None))
+            rows: list[Any] = []
+            if state != FINISHED:
+                rows = _listed(state, bool(asked))(connection, **asked, most=most)
+            if state in (None, FINISHED) and len(rows) < most:
+                rows += _listed(FINISHED, bool(asked))(connection, **asked, most=most - len(rows))
             return told(connection, [row._asdict() for row in rows], moment(connection))
 
     def counts(self, project: str) -> dict[str, int]:
         """State -> how many tasks of the project are in it."""
-        state = case((and_(TASKS.c.state == OPEN, IS_BLOCKED), BLOCKED), else_=TASKS.c.state).label("state")
+        state = case((and_(IS_OPEN, IS_BLOCKED), BLOCKED), else_=TASKS.c.state).label("state")
         each = select(state).where(TASKS.c.project == project).subquery()
         with self.store.reading() as connection:
             rows = connection.execute(select(each.c.state, func.count()).group_by(each.c.state))
@@ -235,29 +248,47 @@ class Queue:
             return []
         self._looked = elapsed()
         with self.store.reading() as connection:
-            rows = connection.execute(_WITH_PROCESS).all()
+            rows = _WITH_PROCESS(connection)
         return [
             (row.number, row.claims)
             for row in rows
             if self._is_gone(Holder(row.holder, row.machine, row.process, row.started))
         ]
 
-    def _tell(self, ended: list[tuple[Row[Any], str]]) -> None:
+    def _tell(self, ended: list[tuple[Any, str]]) -> None:
         for row, why in ended:
             self._note("task.released", task=row.number, uid=row.uid, holder=row.holder, why=why)
 
     def _as_task(self, row: Mapping[str, Any], at: Moment) -> Task:
         """What it needs never changes, so nobody has to wait while it is looked up."""
+        if not row["has_needs"]:
+            return as_task(row, [], at)
         with self.store.reading() as connection:
             return told(connection, [row], at)[0]
 
 
-def _next(connection: Connection, project: str, shut: Collection[int]) -> Row[Any] | None:
-    asked = _NEXT.where(TASKS.c.number.not_in(shut)) if shut else _NEXT
-    return connection.execute(asked, {"project": project}).first()
+@cache
+def _listed(state: str | None, of_project: bool) -> Prepared:
+    """Without a state: all that is to be done."""
+    which = {
+        None: ~IS_FINISHED,
+        OPEN: and_(IS_OPEN, ~IS_BLOCKED),
+        BLOCKED: and_(IS_OPEN, IS_BLOCKED),
+        CLAIMED: IS_CLAIMED,
+        FINISHED: IS_FINISHED,
+    }[state]
+    order = [TASKS.c.finished_at.desc()] if state == FINISHED else [TASKS.c.priority.desc(), TASKS.c.number]
+    asked = ROW.where(TASKS.c.project == bindparam("project")) if of_project else ROW
+    return Prepared(asked.where(which).order_by(*order).limit(bindparam("most")))
 
 
-def _this(connection: Connection, number: int, holder: Holder, shut: Collection[int]) -> Row[Any]:
+def _next(connection: Connection, project: str, shut: Collection[int]) -> Any:
+    if shut:
+        return connection.execute(_FIRST.where(TASKS.c.number.not_in(shut)), {"project": project}).first()
+    return next(iter(_NEXT(connection, project=project)), None)
+
+
+def _this(connection: Connection, number: int, holder: Holder, shut: Collection[int]) -> Any:
     row = locked(connection, number)
     if row.state == FINISHED or row.holder not in ("", holder.name):
         raise BadInput(f"{_is(row)}; `holdfast task claim` without a number takes the next that is free")
@@ -273,7 +304,7 @@ def _this(connection: Connection, number: int, holder: Holder, shut: Collection[
     return row
 
 
-def _is(row: Row[Any]) -> str:
+def _is(row: Any) -> str:
     if row.state == CLAIMED:
         return f"task {row.number} is held by {row.holder}"
     if row.state == FINISHED:

@@ -5,32 +5,58 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, bindparam, exists, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, insert, literal_column, select, update
 
 from holdfast.clock import new_id, now, rfc3339
 from holdfast.errors import BadInput, NotFound
 from holdfast.store.clocks import Moment
+from holdfast.store.prepared import Prepared
 from holdfast.store.tables import NEEDS, TASKS
 
 OPEN, BLOCKED, CLAIMED, FINISHED = "open", "blocked", "claimed", "finished"
 #: Numbers of tasks are integers of SQL.
 _LARGEST = 2**31 - 1
+# Written out: where an index is of some states only, SQLite prepares a statement anew each time it is given
+# one as a value, which costs several times what carrying it out does.
+IS_OPEN, IS_CLAIMED, IS_FINISHED = (
+    TASKS.c.state == literal_column(f"'{state}'") for state in (OPEN, CLAIMED, FINISHED)
+)
 _needed = TASKS.alias("needed")
 #: Not known to be finished: of a team's tasks some may be of a project that is not ours to see.
-_is_done = exists().where(_needed.c.number == NEEDS.c.needs, _needed.c.state == FINISHED)
+_is_done = exists().where(
+    _needed.c.number == NEEDS.c.needs, _needed.c.state == literal_column(f"'{FINISHED}'")
+)
 IS_BLOCKED = exists().where(NEEDS.c.task == TASKS.c.number, ~_is_done)
 # Statements are made once: to make one costs several times what it costs to carry it out.
-ROW = select(TASKS, IS_BLOCKED.label("blocked"))
+ROW = select(
+    TASKS, IS_BLOCKED.label("blocked"), exists().where(NEEDS.c.task == TASKS.c.number).label("has_needs")
+)
 _THESE = ROW.where(TASKS.c.number.in_(bindparam("numbers", expanding=True))).order_by(TASKS.c.number)
-_THIS = ROW.where(TASKS.c.number == bindparam("number")).with_for_update(of=TASKS)
+_ONE = ROW.where(TASKS.c.number == bindparam("number"))
+_SEEN = Prepared(_ONE)
+THIS = Prepared(_ONE.with_for_update(of=TASKS))
 _NEEDED = (
     select(NEEDS).where(NEEDS.c.task.in_(bindparam("numbers", expanding=True))).order_by(NEEDS.c.needs)
 )
-_BY_UID = select(TASKS.c.number).where(TASKS.c.uid == bindparam("uid"))
-_ADDED = insert(TASKS)
+_NEEDED_BY = Prepared(select(NEEDS).where(NEEDS.c.task == bindparam("number")).order_by(NEEDS.c.needs))
+BY_UID = Prepared(select(TASKS.c.number).where(TASKS.c.uid == bindparam("uid")))
+_CHANGES = "state claims finished_by finished_at result".split()
+_CHANGES += "holder machine process started lease_ms clock until".split()
+CHANGED = Prepared(
+    update(TASKS)
+    .where(TASKS.c.number == bindparam("this"))
+    .values({name: bindparam(f"new_{name}") for name in _CHANGES})
+)
+ADDED = Prepared(
+    insert(TASKS).values(
+        {
+            name: bindparam(name)
+            for name in "uid project description payload priority state added_by added_at".split()
+        }
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -71,18 +97,18 @@ class Task:
 
 
 def added(connection: Connection, draft: Draft, by: str, numbers: dict[int | str, int]) -> int:
-    known = connection.scalar(_BY_UID, {"uid": draft.uid}) if draft.uid else None
-    if known is not None:
-        return int(known)
     at = now()
+    uid = draft.uid or new_id(at)
+    known = BY_UID(connection, uid=uid) if draft.uid else []
+    if known:
+        return int(known[0].number)
     values = {
-        **{"uid": draft.uid or new_id(at), "project": draft.project, "description": draft.description},
+        **{"uid": uid, "project": draft.project, "description": draft.description},
         **{"payload": json.dumps(draft.payload, ensure_ascii=False), "priority": draft.priority},
         **{"state": OPEN, "added_by": by, "added_at": at},
     }
-    key = connection.execute(_ADDED, values).inserted_primary_key
-    assert key is not None
-    number = int(key[0])
+    ADDED(connection, **values)
+    number = int(BY_UID(connection, uid=uid)[0].number)
     needs = {need if type(need) is int else numbers[need] for need in draft.needs}
     if needs:
         connection.execute(insert(NEEDS), [{"task": number, "needs": need} for need in sorted(needs)])
@@ -100,11 +126,11 @@ def check_needs(connection: Connection, needs: Collection[int]) -> None:
         )
 
 
-def locked(connection: Connection, number: int) -> Row[Any]:
-    row = connection.execute(_THIS, {"number": possible(number)}).first()
-    if row is None:
+def locked(connection: Connection, number: int) -> Any:
+    rows = THIS(connection, number=possible(number))
+    if not rows:
         raise _unknown(number)
-    return row
+    return rows[0]
 
 
 def possible(number: int) -> int:
@@ -118,34 +144,35 @@ def _unknown(number: int) -> NotFound:
     return NotFound(f"there is no task {number}; `holdfast task list --all` shows them all")
 
 
-def changed(connection: Connection, row: Row[Any], **values: Any) -> dict[str, Any]:
+def changed(connection: Connection, row: Any, **values: Any) -> dict[str, Any]:
     """The row as it is then."""
-    said = {f"new_{name}": value for name, value in values.items()}
-    connection.execute(_changing(tuple(values)), {"this": row.number, **said})
-    return {**row._mapping, **values}
-
-
-@cache
-def _changing(names: tuple[str, ...]) -> Update:
-    told: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-    return update(TASKS).where(TASKS.c.number == bindparam("this")).values(told)
+    now_is = {**row._asdict(), **values}
+    CHANGED(connection, this=row.number, **{f"new_{name}": now_is[name] for name in _CHANGES})
+    return now_is
 
 
 def numbered(connection: Connection, numbers: Sequence[int], at: Moment) -> list[Task]:
-    rows = connection.execute(_THESE, {"numbers": numbers}).all()
+    if len(numbers) == 1:
+        rows = _SEEN(connection, number=numbers[0])
+    else:
+        rows = list(connection.execute(_THESE, {"numbers": numbers}))
     if not rows:
         raise _unknown(numbers[0])
     return told(connection, [row._asdict() for row in rows], at)
 
 
 def told(connection: Connection, rows: Sequence[Mapping[str, Any]], at: Moment) -> list[Task]:
-    needs: dict[int, list[int]] = {row["number"]: [] for row in rows}
-    for one in connection.execute(_NEEDED, {"numbers": list(needs)}) if rows else ():
+    needs: dict[int, list[int]] = {row["number"]: [] for row in rows if row["has_needs"]}
+    if len(needs) == 1:
+        found = _NEEDED_BY(connection, number=next(iter(needs)))
+    else:
+        found = list(connection.execute(_NEEDED, {"numbers": list(needs)})) if needs else []
+    for one in found:
         needs[one.task].append(one.needs)
-    return [_as_task(row, needs[row["number"]], at) for row in rows]
+    return [as_task(row, needs.get(row["number"], []), at) for row in rows]
 
 
-def _as_task(row: Mapping[str, Any], needs: list[int], at: Moment) -> Task:
+def as_task(row: Mapping[str, Any], needs: list[int], at: Moment) -> Task:
     state, held = row["state"], row["state"] == CLAIMED
     return Task(
         number=row["number"],
