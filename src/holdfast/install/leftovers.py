@@ -26,7 +26,8 @@ _OURS = frozenset(
     "memory.db memory.db-shm memory.db-wal memory.db.lock memory.db.vectors memory.db.vectors.tmp "
     "memory.lock outbox results scans seal.key seal.key.tmp seal.lock serve-team.json serve-team.json.tmp "
     "serve-team.lock serve.json serve.json.tmp serve.lock sessions spool store.db store.db-shm "
-    "store.db-wal store.db-wal.synced store.db.lock token token.tmp token.tmp.tmp watch.lock workflows".split()
+    "store.db-wal store.db-wal.synced store.db.lock token token.tmp token.tmp.tmp watch.lock "
+    "workflows".split()
 )
 _SET_ASIDE = (
     "config.json.damaged-",
