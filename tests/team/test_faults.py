@@ -339,3 +339,18 @@ def test_a_store_that_was_never_made_is_told_so(tmp_path: Path, server: Server) 
     ann.begin()
     ann.note(1)
     assert ann.round().waiting
+
+
+def test_a_line_that_cannot_be_read_is_made_good_by_the_next_round(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann)
+    taken = ann.take()
+    now = ann.home / "outbox" / "now.jsonl"
+    now.write_bytes(now.read_bytes().replace(b'"kind":"checkpoint"', b'"kind":"chequepoint"'))
+    sync.round(ann.app, only_send=True)
+    assert rows(postgresql)["checkpoints"] == []
+    ann.round()
+    with postgresql.reading() as connection:
+        assert list(connection.scalars(select(CHECKPOINTS.c.uid))) == [taken["uid"]]
+    assert "cannot be read" in ann.tried("events", "--kind", "degraded.team").stdout

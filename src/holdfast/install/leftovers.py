@@ -22,10 +22,12 @@ _OURS = frozenset(
     "environments events.jsonl events.jsonl.1 habits.json habits.json.tmp habits.lock install.json "
     "install.json.tmp install.lock machine.json machine.json.tmp machine.lock memory-forgotten.jsonl "
     "memory-forgotten.jsonl.tmp memory-learned.jsonl memory-learned.jsonl.tmp memory-spool.jsonl "
-    "memory-spool.jsonl.lock memory-spool.jsonl.taken memory.db memory.db-shm memory.db-wal memory.db.lock "
-    "memory.db.vectors memory.db.vectors.tmp memory.lock outbox results scans seal.key seal.key.tmp "
-    "seal.lock serve.json serve.json.tmp serve.lock sessions spool store.db store.db-shm store.db-wal "
-    "store.db-wal.synced store.db.lock token token.tmp token.tmp.tmp watch.lock workflows".split()
+    "memory-spool.jsonl.lock memory-spool.jsonl.taken memory-untold.jsonl memory-untold.jsonl.tmp "
+    "memory.db memory.db-shm memory.db-wal memory.db.lock memory.db.vectors memory.db.vectors.tmp "
+    "memory.lock outbox results scans seal.key seal.key.tmp seal.lock serve-team.json serve-team.json.tmp "
+    "serve-team.lock serve.json serve.json.tmp serve.lock sessions spool store.db store.db-shm "
+    "store.db-wal store.db-wal.synced store.db.lock token token.tmp token.tmp.tmp watch.lock "
+    "workflows".split()
 )
 _SET_ASIDE = (
     "config.json.damaged-",

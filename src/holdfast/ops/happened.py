@@ -32,6 +32,8 @@ _SENTENCES = {
     "team.member": "who is in the team changed: {who}",
     "team.restored": "the team's store was restored: {rows} rows",
     "team.token": "a token of {who} is {state}: {token}",
+    "team.joined": "this home is in a team now",
+    "team.left": "this home is in no team any more",
     "team.migrated": "the team's store is at schema {schema} now, it was at {found}",
     "watch.found": "the watcher finds it {status}: {why}",
 }

@@ -98,7 +98,7 @@ class _Turn:
         since = (before.since if before.trouble else at) if trouble else 0
         well_at = before.well_at if trouble else at
         said = replace(self._state, at=at, well_at=well_at, trouble=trouble, since=since)
-        if trouble or not self._only_send or before.trouble:
+        if not self._only_send or replace(said, at=before.at, well_at=before.well_at) != before:
             _keep(self._home, said)
         if trouble and trouble != before.trouble:  # said once, not every time
             trail.note(self._home, "degraded.team", what=trouble[:300])
