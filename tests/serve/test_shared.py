@@ -23,10 +23,15 @@ import pytest
 from sqlalchemy import select, text, update
 
 from door import JSON, Answer, Service, _read, attacks, request
+from holdfast.clock import new_id, now
+from holdfast.disk import index
 from holdfast.errors import NotFound
+from holdfast.memory.postgres import Postgres
+from holdfast.memory.shelf import Item
 from holdfast.ops import shared as operations
 from holdfast.ops.registry import READS, SHARED, WRITES, everything
 from holdfast.ops.shared import Desk
+from holdfast.store import catalogue, happened
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import TASKS, TOKENS
 from holdfast.team import members, tokens
@@ -168,6 +173,57 @@ def test_a_member_works_on_its_projects_and_on_no_other(shared: Shared) -> None:
     assert (status, said["finished_by"]) == (200, "ann/one")
     assert SECRET not in said["result"]
     assert shared.ask("GET", "/task/chain", shared.ann) == (200, [])
+
+
+def told(store: PostgreSQL, who: str, project: str) -> str:
+    """What one machine of a member has sent: a checkpoint, an event, a memory. The checkpoint's uid."""
+    acting, uid = store.acting_as(who), new_id(now())
+    entry = json.dumps(
+        {name: kind() for name, kind in zip(index._NAMES, index._KINDS, strict=True)} | {"uid": uid}
+    )
+    with acting.writing() as connection:
+        made = catalogue.Entry(uid, project, "tide", "line", "s1", "", now(), entry, "")
+        assert catalogue.add(connection, [made]) == 1
+        noted = json.dumps({"event": "checkpoint.taken", "session": "s1"})
+        happened.add(
+            connection,
+            [happened.Happened(new_id(now()), project, "tide", "s1", now(), "checkpoint.taken", noted)],
+        )
+    words = "The harbour gauge is polled every ninety seconds, because its clock drifts."
+    Postgres(acting, "tide").add([Item("m1", "decisions", words, project=project, origin="user", at=now())])
+    return uid
+
+
+def test_a_member_reads_what_its_team_knows_and_of_others_nothing(
+    shared: Shared, postgresql: PostgreSQL
+) -> None:
+    uid = told(postgresql, "ann", P)
+    about = f"/recall?query=how+often+is+the+gauge+polled&project={P}"
+    for token, is_hers in ((shared.ann, True), (shared.ben, False)):
+        status, found = shared.ask("GET", "/checkpoint/list", token)
+        assert (status, [one["uid"] for one in found]) == (200, [uid] * is_hers)
+        status, found = shared.ask("GET", "/events", token)
+        assert (status, [one["event"] for one in found["events"]]) == (200, ["checkpoint.taken"] * is_hers)
+        status, found = shared.ask("GET", about, token)
+        assert (status, len(found["found"])) == (200, int(is_hers))
+        status, said = shared.ask("GET", f"/checkpoint/show?name={uid}", token)
+        assert (status, "stayed on its machine" in said["error"]) == (404, is_hers)
+    (memory,) = shared.ask("GET", about, shared.ann)[1]["found"]
+    assert (memory["origin"], memory["text"].startswith(">")) == ("teammate", False)
+
+
+def test_a_member_speaks_on_the_boards_of_its_projects_only(shared: Shared) -> None:
+    body = {"text": f"Who has {SECRET}?", "project": P, "type": "request"}
+    status, posted = shared.ask("POST", "/board/post", shared.ann, body)
+    assert (status, posted["sender"], SECRET in posted["text"]) == (200, "member:ann", False)
+    assert shared.ask("POST", "/board/post", shared.ben, body)[0] == 403
+    assert shared.ask("GET", f"/board/list?project={P}", shared.ben) == (200, [])
+    assert shared.ask("POST", "/board/ack", shared.ben, {"id": posted["id"]})[0] == 404
+    (open_,) = shared.ask("GET", f"/board/list?project={P}", shared.ann)[1]
+    assert (open_["id"], open_["state"]) == (posted["id"], "open")
+    assert shared.ask("POST", "/board/ack", shared.ann, {"id": posted["id"], "what": "I had"})[0] == 200
+    (done,) = shared.ask("GET", f"/board/list?project={P}", shared.ann)[1]
+    assert done["done"] == ["member:ann I had"]
 
 
 def test_all_else_is_refused_with_the_reason_and_nothing_of_the_home_is_touched(

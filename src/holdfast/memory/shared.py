@@ -201,13 +201,14 @@ class Team:
         told = []
         for row in rows:
             mine = here.get(row.uid.removesuffix(self._tag)) if row.uid.endswith(self._tag) else None
-            one = mine or _theirs(row, folders)
+            one = mine or theirs(row, folders)
             if not where.origins or one.origin in where.origins:
                 told.append((row, one))
         return told
 
 
-def _theirs(row: Row, folders: dict[str, str]) -> Row:
+def theirs(row: Row, folders: dict[str, str]) -> Row:
+    """As it is told to others: never as typed by whoever asks."""
     who = f"{row.who}@{row.machine}" if isinstance(row, Told) else "teammate"
     return replace(
         row,

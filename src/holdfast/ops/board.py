@@ -121,7 +121,7 @@ def post(
     for name, word in (("--type", type), *((("--reason", reason),) if reason else ())):
         if not is_safe_name(word):
             raise BadInput(f"{name} is {word[:40]!r}; it takes one word of letters, digits, - _ .")
-    _refuse_long(text)
+    refuse_long(text)
     if not text.strip() and type != TRIGGER:
         raise BadInput("the message is empty; say something: holdfast board post 'the gate is open'")
     sender = _reader(app, None, agent)
@@ -168,7 +168,7 @@ def list_all(
     found, at = board.load(app.home, board.place(project_of(app, project)).key), now()
     open_ones = {one["id"] for one in found.open(at)}
     chosen = [one for uid, one in found.messages.items() if every or uid in open_ones]
-    return Messages(_message(one, found.of(one["id"]), at) for one in chosen[-limit:])
+    return Messages(message_of(one, found.of(one["id"]), at) for one in chosen[-limit:])
 
 
 def read(
@@ -226,7 +226,7 @@ def ack(
     project
         The folder whose board is meant. Without it: this one.
     """
-    _refuse_long(what)
+    refuse_long(what)
     where, reader = board.place(project_of(app, project)), _reader(app, session, agent)
     found = board.load(app.home, where.key)
     message = _one(found, id)
@@ -245,7 +245,7 @@ def ack(
     return Acknowledged(message["id"], by, made["at"], made["what"])
 
 
-def _refuse_long(text: str) -> None:
+def refuse_long(text: str) -> None:
     """Rather than cut: half a secret is not known for one."""
     if len(text) > messages.LONGEST:
         raise BadInput(
@@ -263,7 +263,7 @@ def _one(found: board.Board, wanted: str) -> dict[str, str]:
     return fits[0]
 
 
-def _message(one: dict[str, str], marks: list[dict[str, str]], at: int) -> Message:
+def message_of(one: dict[str, str], marks: list[dict[str, str]], at: int) -> Message:
     done = [f"{mark['by']} {mark['what']}".strip() for mark in marks if mark["mark"] == messages.DONE]
     over = "expired" if messages.has_expired(one, at) else "done" if done else "delivered"
     return Message(

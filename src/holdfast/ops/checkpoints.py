@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,17 +147,21 @@ def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20, team
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
     if team:
         from holdfast.ops import elsewhere  # which asks the store
+        from holdfast.store.projects import name_of
 
-        return Listing(
-            _known(
-                entry, pinned=False, state="ok" if one.size else "listed", machine=one.machine, who=one.who
-            )
-            for one, entry in elsewhere.checkpoints(app, project, limit)
-        )
+        name = name_of(os.path.realpath(project)) if project else None
+        return of_team(elsewhere.checkpoints(elsewhere.store_of(app), name, limit))
     pinned = marks.pinned(app.home)
     wanted = os.path.realpath(project) if project else None
     entries = [e for e in _entries(app) if wanted is None or e["project"] == wanted]
     return Listing(_listed(entry, pinned) for entry in entries[::-1][: limit or None])
+
+
+def of_team(found: Iterable[tuple[Any, dict]]) -> Listing:
+    return Listing(
+        _known(entry, pinned=False, state="ok" if one.size else "listed", machine=one.machine, who=one.who)
+        for one, entry in found
+    )
 
 
 def show(app: Holdfast, name: str = "latest", *, team: bool = False) -> Shown:
@@ -172,7 +177,7 @@ def show(app: Holdfast, name: str = "latest", *, team: bool = False) -> Shown:
     if team:
         from holdfast.ops import elsewhere  # which asks the store
 
-        path, data = elsewhere.checkpoint(app, name)
+        path, data = elsewhere.checkpoint(elsewhere.store_of(app), name)
     else:
         path, data = _found(app, name)
     made = checkpoint.parse(data, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,25 +10,23 @@ from holdfast.core.jsontext import UNREADABLE, load
 from holdfast.errors import BadInput, NotFound
 from holdfast.store import catalogue, happened
 from holdfast.store.database import Store, opened
-from holdfast.store.projects import name_of
 
 
 def checkpoints(
-    app: Holdfast, project: str | None, limit: int
+    store: Store, project: str | None, limit: int
 ) -> Iterator[tuple[catalogue.Entry, dict[str, Any]]]:
-    """Each with the line that its machine's index has of it."""
-    name = name_of(os.path.realpath(project)) if project else None
-    with _store(app).reading() as connection:
-        found = catalogue.newest(connection, name, limit)
+    """Each with the line that its machine's index has of it. `project` as the team names it."""
+    with store.reading() as connection:
+        found = catalogue.newest(connection, project, limit)
     for one in found:
         entry = _said(one.entry)
         if entry.get("uid") == one.uid:
             yield one, entry
 
 
-def checkpoint(app: Holdfast, uid: str) -> tuple[str, bytes]:
+def checkpoint(store: Store, uid: str) -> tuple[str, bytes]:
     """(where it is, all of it)."""
-    with _store(app).reading() as connection:
+    with store.reading() as connection:
         found = catalogue.one(connection, uid)
     if found is None:
         raise NotFound(
@@ -42,15 +39,15 @@ def checkpoint(app: Holdfast, uid: str) -> tuple[str, bytes]:
 
 
 def events(
-    app: Holdfast, kind: str, session: str | None, limit: int
+    store: Store, kind: str, session: str | None, limit: int
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """(note of the trail, machine)."""
-    with _store(app).reading() as connection:
+    with store.reading() as connection:
         found = happened.newest(connection, None, kind, session, limit)
     return ((_said(one.data), one.machine) for one in found)
 
 
-def _store(app: Holdfast) -> Store:
+def store_of(app: Holdfast) -> Store:
     if not app.config["store.url"]:
         raise BadInput("no team is set up: holdfast team join postgresql://user@host/database")
     return opened(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.app import Holdfast
@@ -61,9 +62,7 @@ def events(
     if team:
         from holdfast.ops import elsewhere  # which asks the store
 
-        return Events(
-            [_noted(note, machine) for note, machine in elsewhere.events(app, kind, session, limit)]
-        )
+        return of_team(elsewhere.events(elsewhere.store_of(app), kind, session, limit))
     found = [
         _noted(note)
         for note in reversed(trail.recent(app.home, _NEWEST if limit else _ALL))
@@ -71,6 +70,10 @@ def events(
         and (session is None or note.get("session") == session)
     ]
     return Events(found[: limit or None])
+
+
+def of_team(found: Iterable[tuple[dict, str]]) -> Events:
+    return Events([_noted(note, machine) for note, machine in found])
 
 
 def _noted(note: dict, machine: str = "") -> Noted:

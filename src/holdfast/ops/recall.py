@@ -126,11 +126,11 @@ def recall(
     local
         Only what this machine knows, whatever its team does.
     """
-    asked = _asked(query)
+    asked = question(query)
     usual = app.config["recall.tokens"] if tokens is None else tokens
-    _between("--limit", limit, 1, _MOST)
-    _between("--around", around, 0, _MOST_AROUND)
-    _between("--tokens", usual, 50, 2500)
+    check_between("--limit", limit, 1, _MOST)
+    check_between("--around", around, 0, _MOST_AROUND)
+    check_between("--tokens", usual, 50, 2500)
     folder, where = _where(app, project, everywhere, collection, origin, type, session, file, since, until)
     granted = budget.of(app.config, budgets.read(app.home, folder))
     with deep.asked(app, folder, local) as memory:
@@ -139,14 +139,14 @@ def recall(
         admitted = [one.row for one in found if _admits(granted, one.row)]
         beside = {row.uid: memory.around(row.uid, around, around)[0] for row in admitted if around}
     memories = [
-        _memory(row, folder, [one for one in beside.get(row.uid, []) if _admits(granted, one)])
+        memory_of(row, folder, [one for one in beside.get(row.uid, []) if _admits(granted, one)])
         for row in admitted
     ]
     told = granting.told(admitted, [one.size for one in memories], granted, usual, limit)
     # Those beyond the last are more than were wanted, unless there is no room for them.
     looked_at = max(told) + 1 if len(told) == limit else len(memories)
     left_out = looked_at - len(told) + len(found) - len(admitted)
-    return _recalled(mode, folder, [memories[at] for at in told], left_out)
+    return fenced(mode, folder, [memories[at] for at in told], left_out)
 
 
 def timeline(
@@ -195,15 +195,15 @@ def timeline(
         Only what this machine knows, whatever its team does.
     """
     usual = app.config["recall.tokens"] if tokens is None else tokens
-    _between("--limit", limit, 1, 4 * _MOST)
-    _between("--tokens", usual, 50, 2500)
+    check_between("--limit", limit, 1, 4 * _MOST)
+    check_between("--tokens", usual, 50, 2500)
     folder, where = _where(app, project, everywhere, collection, origin, type, session, file, since, until)
     granted = budget.of(app.config, budgets.read(app.home, folder))
     with deep.asked(app, folder, local) as memory:
         rows, mode = memory.timeline(where, limit)
-    memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
-    kept = _fitting(memories, usual)
-    return _recalled(mode, folder, kept, len(rows) - len(kept))
+    memories = [memory_of(row, folder, []) for row in rows if _admits(granted, row)]
+    kept = fitting(memories, usual)
+    return fenced(mode, folder, kept, len(rows) - len(kept))
 
 
 def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recalled:
@@ -218,8 +218,8 @@ def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recal
     after
         So many that came after it.
     """
-    _between("--before", before, 0, 20)
-    _between("--after", after, 0, 20)
+    check_between("--before", before, 0, 20)
+    check_between("--after", after, 0, 20)
     with deep.asked(app) as memory:
         rows, mode = memory.around(storable(uid), before, after)
     if not rows:
@@ -227,12 +227,12 @@ def around(app: Holdfast, uid: str, *, before: int = 3, after: int = 3) -> Recal
         raise NotFound(f"there is no memory {uid[:80]!r}{why}; `holdfast recall` names those there are")
     folder = next(row.project for row in rows if row.uid == uid)
     granted = budget.of(app.config, budgets.read(app.home, folder))
-    memories = [_memory(row, folder, []) for row in rows if _admits(granted, row)]
-    kept = _fitting(memories, app.config["recall.tokens"])
-    return _recalled(mode, folder, kept, len(rows) - len(kept))
+    memories = [memory_of(row, folder, []) for row in rows if _admits(granted, row)]
+    kept = fitting(memories, app.config["recall.tokens"])
+    return fenced(mode, folder, kept, len(rows) - len(kept))
 
 
-def _asked(query: str) -> str:
+def question(query: str) -> str:
     if len(query) > _MOST_ASKED:
         raise BadInput(f"the question has {len(query):,} characters; {_MOST_ASKED:,} are looked at")
     asked = one_line(query)
@@ -288,7 +288,7 @@ def _time(flag: str, given: str | None) -> int:
     raise BadInput(f"{flag} is {given[:40]!r}; it takes 2026-11-05, 2026-11-05T10:00, or 7d, 12h, 2w")
 
 
-def _between(flag: str, given: int, least: int, most: int) -> None:
+def check_between(flag: str, given: int, least: int, most: int) -> None:
     if not least <= given <= most:
         raise BadInput(f"{flag} is {given}; it takes {least} to {most:,}")
 
@@ -297,7 +297,7 @@ def _admits(granted: Budget, row: Row) -> bool:
     return granted.admits(row.text)
 
 
-def _memory(row: Row, asking: str, beside: list[Row]) -> Memory:
+def memory_of(row: Row, asking: str, beside: list[Row]) -> Memory:
     """As it may be shown to a model."""
     return Memory(
         row.uid,
@@ -324,7 +324,7 @@ def _said(row: Row, most: int) -> str:
     )
 
 
-def _fitting(memories: list[Memory], tokens: int) -> list[Memory]:
+def fitting(memories: list[Memory], tokens: int) -> list[Memory]:
     """As many as fit, in their order; the first in any case."""
     room, kept = tokens * PER_TOKEN, list[Memory]()
     for memory in memories:
@@ -334,6 +334,6 @@ def _fitting(memories: list[Memory], tokens: int) -> list[Memory]:
     return kept
 
 
-def _recalled(mode: str, project: str, kept: list[Memory], left_out: int) -> Recalled:
+def fenced(mode: str, project: str, kept: list[Memory], left_out: int) -> Recalled:
     mark = f"holdfast-{os.urandom(8).hex()}"
     return Recalled(mode, inert(project), f"<{mark}>", SAYS, kept, left_out, f"</{mark}>")

@@ -137,6 +137,13 @@ LOCAL = {
 #: What a shared service does for the members of a team, with their rights and without its own home: of the
 #: operations above, these, as written here. All others are refused there.
 SHARED = {
+    "board.ack": "holdfast.ops.desk:board_ack",
+    "board.list": "holdfast.ops.desk:board_list",
+    "board.post": "holdfast.ops.desk:board_post",
+    "checkpoint.list": "holdfast.ops.desk:checkpoint_list",
+    "checkpoint.show": "holdfast.ops.desk:checkpoint_show",
+    "events": "holdfast.ops.desk:event_list",
+    "recall": "holdfast.ops.desk:recalled",
     "task.add": "holdfast.ops.shared:add",
     "task.chain": "holdfast.ops.shared:chain",
     "task.claim": "holdfast.ops.shared:claim",

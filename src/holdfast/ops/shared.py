@@ -70,7 +70,7 @@ def add(
     words = cleaned(description, desk.clean)
     if not words.strip():
         raise BadInput("this task has no description; say what is to be done")
-    return Tasks(desk.queue.add([Draft(words, _named(project), priority, needs)], desk.holder(None)))
+    return Tasks(desk.queue.add([Draft(words, named(project), priority, needs)], desk.holder(None)))
 
 
 def claim(
@@ -90,7 +90,7 @@ def claim(
         Which of your agents claims it; your name stands before it.
     """
     check_lease(lease)
-    return claimed(desk.queue, Holder(desk.holder(holder)), _named(project), task, lease)
+    return claimed(desk.queue, Holder(desk.holder(holder)), named(project), task, lease)
 
 
 def renew(desk: Desk, task: int, *, lease: int = 600, holder: str | None = None) -> Task:
@@ -158,7 +158,7 @@ def list_all(
         How many to show, up to 1,000.
     """
     check_limit(limit)
-    return Tasks(desk.queue.tasks(project and _named(project), state, min(limit or _MOST, _MOST)))
+    return Tasks(desk.queue.tasks(project and named(project), state, min(limit or _MOST, _MOST)))
 
 
 def show(desk: Desk, task: int) -> Task:
@@ -183,7 +183,7 @@ def chain(desk: Desk, task: int | None = None) -> Chain:
     return Chain(desk.queue.chain(task))
 
 
-def _named(project: str) -> str:
+def named(project: str) -> str:
     if not 0 < len(project) <= _LONGEST_PROJECT or not project.isprintable():
         raise BadInput("project is the name of one in the team, as host/path")
     return project

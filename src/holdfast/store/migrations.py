@@ -89,7 +89,7 @@ CREATE TABLE checkpoints (
     gone_at BIGINT NOT NULL DEFAULT 0,
     received BIGINT NOT NULL DEFAULT ({clock})
 );
-CREATE INDEX checkpoints_newest ON checkpoints (project, created);
+CREATE INDEX checkpoints_newest ON checkpoints (created);
 CREATE TABLE events (
     uid TEXT PRIMARY KEY,
     project TEXT NOT NULL,
@@ -101,7 +101,7 @@ CREATE TABLE events (
     data TEXT NOT NULL,
     received BIGINT NOT NULL DEFAULT ({clock})
 );
-CREATE INDEX events_newest ON events (project, at);
+CREATE INDEX events_newest ON events (received);
 CREATE TABLE messages (
     uid TEXT PRIMARY KEY,
     project TEXT NOT NULL,

@@ -75,3 +75,8 @@ def marks(connection: Connection, projects: Collection[str], since: int, now: in
     )
     rows = connection.execute(wanted.order_by(MARKS.c.received, MARKS.c.message))
     return [Mark(**row._mapping) for row in rows]
+
+
+def project_of(connection: Connection, uid: str) -> str | None:
+    """Whose board a message stands on; None where there is none that the asking role sees."""
+    return connection.scalar(select(MESSAGES.c.project).where(MESSAGES.c.uid == uid))
