@@ -42,7 +42,7 @@ _SAMPLE, _COUNTED, _WEIGHED, _ONE_BY_ONE = 600, 5_000, 5_000, 8_000
 _MANY, _PAIRED, _FEW = 50_000, 8, 500
 #: How far an index is searched: more finds more, and takes longer.
 _SETTINGS = {
-    "hnsw.ef_search": "160",
+    "hnsw.ef_search": "800",
     "hnsw.iterative_scan": "strict_order",
     "hnsw.max_scan_tuples": "40000",
     # A plan is made for these very values, or a rare word is looked for as a common one is.
