@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.memory.index import Index
-from holdfast.memory.search import asked
+from holdfast.memory.search import asked, search
 from holdfast.memory.shelf import Filter, Item
 
 
@@ -33,3 +33,10 @@ def test_a_word_that_many_hold_is_no_part_of_what_is_meant_and_few_are_not_many(
             ]
         )
         assert asked(shelf, "gauge lamp", Filter()).meant == meant
+
+
+def test_the_only_memory_there_is_answers_to_its_own_words(tmp_path: Path) -> None:
+    with Index(str(tmp_path / "memory.db")) as shelf:
+        shelf.add([Item("u", "decisions", "The gauge is polled every ninety seconds.", shape="s")])
+        found = search(shelf, None, "how often is the gauge polled", Filter())
+    assert [one.row.uid for one in found] == ["u"]

@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import text
 
 from holdfast.app import Holdfast
+from holdfast.errors import BadInput
 from holdfast.memory import deep, own, shared
 from holdfast.memory.index import Index
-from holdfast.memory.shelf import Item
+from holdfast.memory.shelf import COLLECTIONS, Item
 from holdfast.memory.terms import key, shape
 from holdfast.memory.unsent import unsent
 from holdfast.ops import recall, remember
@@ -36,7 +37,9 @@ class Machine:
             subprocess.run(["git", "-C", self.project, *words], check=True)
         environ = {"HOLDFAST_HOME": str(folder / name / "home"), "HOME": str(folder / name)}
         team = {"HOLDFAST_STORE_URL": url, "HOLDFAST_VECTORS_URL": vectors, "HOLDFAST_TEAM_MACHINE": name}
-        self.app = Holdfast.open({**environ, **team})
+        # Otherwise what was said in sessions stays where it was said.
+        every = {"HOLDFAST_TEAM_COLLECTIONS": ",".join(COLLECTIONS)}
+        self.app = Holdfast.open({**environ, **team, **every})
         assert not self.app.trouble
 
     def take(
@@ -352,3 +355,35 @@ def test_another_project_of_the_team_is_not_searched_unless_everything_is(
     assert alice.recall("tide gauge").found == []
     (one,) = alice.recall("tide gauge", everywhere=True).found
     assert one.project == "host.example/crew/other"
+
+
+def usual(machine: Machine, collections: str | None = None) -> Holdfast:
+    """The same home with what is told of deep memory when nobody says, or as it is said."""
+    environ = {name: value for name, value in machine.app.environ.items() if "COLLECTIONS" not in name}
+    return Holdfast.open({**environ, **({"HOLDFAST_TEAM_COLLECTIONS": collections} if collections else {})})
+
+
+def test_what_was_said_in_sessions_stays_and_what_was_decided_is_told(alice: Machine, bob: Machine) -> None:
+    alice.take(SAID)
+    alice.app = usual(alice)
+    remember.learn(
+        alice.app, "The sluice has to be shut before a pump is changed.", project=str(alice.project)
+    )
+    alice.push()
+    assert [one.collection for one in bob.recall("harbour pump sluice").found] == ["learned"]
+    assert {one.collection for one in alice.recall("harbour pump sluice").found} == {"learned", "sessions"}
+
+
+def test_when_more_is_to_be_told_all_of_it_is(alice: Machine, bob: Machine) -> None:
+    alice.take(SAID)
+    whole, alice.app = alice.app, usual(alice)
+    assert alice.push() == 0
+    alice.app = whole
+    assert alice.push() == 1
+    assert [one.text for one in bob.recall("harbour pump").found] == [SAID]
+
+
+def test_a_collection_that_there_is_not_is_named(alice: Machine) -> None:
+    alice.app = usual(alice, "decisions,sesions")
+    with pytest.raises(BadInput, match="'sesions'; there are topics"):
+        alice.push()

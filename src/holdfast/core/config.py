@@ -97,6 +97,12 @@ KEYS = (
         ("text",),
         "projects the team is told of: globs on host/path, with commas; empty: all that have an origin",
     ),
+    (
+        "team.collections",
+        "topics,checkpoints,decisions,issues,cold,saves,learned",
+        ("text",),
+        "what of deep memory the team is told of; sessions are all that was said in them",
+    ),
     ("team.bodies", True, (), "whether checkpoints travel with all they say, or only their catalogue"),
     ("team.machine", "", ("text",), "what the team calls this machine; empty: by its host name"),
     ("team.outbox_mb", 256, (1, 99999), "MB that may wait for the team's store before events are let go"),

@@ -12,7 +12,7 @@ from holdfast.memory import embed, own
 from holdfast.memory.feed import Fed, Feed, embedded
 from holdfast.memory.index import Index
 from holdfast.memory.search import Found, search
-from holdfast.memory.shelf import Filter, Row
+from holdfast.memory.shelf import COLLECTIONS, Filter, Row
 from holdfast.memory.standing import KEYWORD_ONLY, shelved
 
 TYPE_CHECKING = False
@@ -129,11 +129,13 @@ class Asked:
         return self._why
 
     def _is_enough(self, team: Team, where: Filter) -> bool:
-        """Whether the team knows all that this home does: not of projects that stay here, nor of what its
-        user typed, nor of what waits."""
+        """Whether the team knows all that this home does: not of projects and collections that stay here,
+        nor of what its user typed, nor of what waits."""
         if where.projects and not all(map(team.name, where.projects)):
             self._why = "this project is not shared"
-        return self._is_whole and bool(where.projects) and "user" not in where.origins and not self._why
+        if not where.projects or self._why or "user" in where.origins:
+            return False
+        return self._is_whole and team.collections.issuperset(where.collections or COLLECTIONS)
 
     def _ask(self, there: Callable[[Team], T], here: Callable[[], T]) -> T:
         """One that has failed is not asked again for a while: nobody waits twice for the same silence."""

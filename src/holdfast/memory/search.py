@@ -105,8 +105,9 @@ def asked(shelf: Shelf, text: str, where: Filter, weights: Weights = WEIGHTS) ->
     shares = shelf.common(every[:_LOOKED_AT], where)
     size = shelf.size(where)
     kept = sorted(shares, key=lambda word: shares[word])[:_MOST_WORDS]
-    rare = _affordable(kept, shares, size, weights.no_use)
-    too_common = max(weights.too_common, _FEW / max(1, size))
+    few = _FEW / max(1, size)
+    rare = _affordable(kept, shares, size, max(weights.no_use, few))
+    too_common = max(weights.too_common, few)
     meant = [word for word in text.split() if not _is_common(word, shares, too_common)]
     is_said = any(word not in STOP for word in words(" ".join(meant)))
     return Query(text, rare or kept, " ".join(meant) if is_said else text, frozenset(every))

@@ -16,13 +16,14 @@ from functools import partial
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.disk import trail
+from holdfast.errors import BadInput
 from holdfast.memory import own
 from holdfast.memory.embed import Embedder
 from holdfast.memory.index import Index
 from holdfast.memory.postgres import Postgres
 from holdfast.memory.qdrant import Qdrant, VectorsAway
 from holdfast.memory.search import Found, search
-from holdfast.memory.shelf import Filter, Row, Told
+from holdfast.memory.shelf import COLLECTIONS, Filter, Row, Told
 from holdfast.memory.terms import key, shape, storable
 from holdfast.memory.unsent import Unsent, unsent
 from holdfast.store import machine
@@ -33,15 +34,15 @@ _BATCH = 200
 _PULLED = "forgotten by the team"
 
 
-def push(app: Holdfast, store: Store, seconds: float) -> int:
+def push(app: Holdfast, store: Store, seconds: float, anew: bool = False) -> int:
     """Send what the team has not been told, for so long; how many memories, and tombstones, that were.
-    Killed at any moment, it sends the rest, or the same again, the next time."""
+    Killed at any moment, it sends the rest, or the same again, the next time. `anew`: all there is."""
     until, team = elapsed() + seconds, Team(app, store)
     count = _tell_forgotten(app, team.shelf)
     if not os.path.exists(app.home.memory):
         return count
     with unsent(app.home.memory) as waiting, Index(app.home.memory) as shelf:
-        waiting.follow(f"{store.where} {team.machine} {app.config['team.projects']}")
+        waiting.follow(team.known_by, anew)
         while elapsed() < until and (some := waiting.some(_BATCH)):
             count += _send(team, waiting, shelf, [uid for _, uid in some])
             waiting.sent([number for number, _ in some])
@@ -59,13 +60,21 @@ def _tell_forgotten(app: Holdfast, shelf: Postgres | Qdrant) -> int:
 
 def _send(team: Team, waiting: Unsent, shelf: Index, uids: list[str]) -> int:
     rows = shelf.rows(uids)
-    sent = [team.outgoing(row) for row in rows.values() if team.name(row.project)]
-    made = waiting.vectors([uid for uid, row in rows.items() if team.name(row.project)])
+    told = {uid: row for uid, row in rows.items() if team.tells(row)}
+    sent = [team.outgoing(row) for row in told.values()]
+    made = waiting.vectors(list(told))
     vectors = {model: [(team.mark(uid), one) for uid, one in some] for model, some in made.items()}
     gone = [team.mark(uid) for uid in uids if uid not in rows]
     if sent or gone:
         team.shelf.send(sent, gone, vectors)
     return len(sent) + len(gone)
+
+
+def leave(app: Holdfast) -> None:
+    """No team is told anything any more."""
+    if os.path.exists(app.home.memory):
+        with unsent(app.home.memory) as waiting:
+            waiting.leave()
 
 
 def waits(app: Holdfast) -> int:
@@ -113,12 +122,25 @@ def _forget(app: Holdfast, shelf: Index, folder: str, shapes: Sequence[str]) -> 
     return shelf.remove([row.uid for row in shelf.rows(shelf.alike(new)).values() if row.project == folder])
 
 
+def collections_of(app: Holdfast) -> frozenset[str]:
+    """What of deep memory a team is told of; BadInput names one that there is not."""
+    wanted = frozenset(filter(None, app.config["team.collections"].split(",")))
+    if unknown := sorted(wanted.difference(COLLECTIONS)):
+        raise BadInput(
+            f"team.collections names {unknown[0][:40]!r}; there are {', '.join(COLLECTIONS)}, with commas"
+        )
+    return wanted
+
+
 class Team:
     """The shelf of a team as this home asks it. `plain`: without what may serve its vectors."""
 
     def __init__(self, app: Holdfast, store: Store) -> None:
         self._wanted = app.config["team.projects"]
+        self.collections = collections_of(app)
         self.machine = machine.this(app)
+        #: Where it is, who we are there, and what it is told: for another of these it is told all anew.
+        self.known_by = f"{store.where} {self.machine} {self._wanted} {' '.join(sorted(self.collections))}"
         self._tag = "." + key(self.machine)[:8]
         self.plain = Postgres(store, self.machine)
         url = app.config["vectors.url"]
@@ -131,6 +153,9 @@ class Team:
         """Of a project, as the team knows it; "" where it stays at home."""
         name = name_of(folder) if folder else ""
         return name if name and travels(name, self._wanted) else ""
+
+    def tells(self, row: Row) -> bool:
+        return row.collection in self.collections and bool(self.name(row.project))
 
     def mark(self, uid: str) -> str:
         return uid + self._tag

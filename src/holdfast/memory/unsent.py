@@ -35,10 +35,10 @@ class Unsent:
     def __init__(self, base: Database) -> None:
         self._base = base
 
-    def follow(self, team: str) -> None:
+    def follow(self, team: str, anew: bool = False) -> None:
         """From now on; with all there is, unless it was followed before."""
         number = int(key(team)[:12], 16)
-        if self.counter(_TEAM) == number:
+        if self.counter(_TEAM) == number and not anew:
             return
         with self._base.writing() as db:
             db.execute("DROP TABLE IF EXISTS unsent")

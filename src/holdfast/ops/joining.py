@@ -10,6 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import new_id, now
 from holdfast.disk import files, outbox, trail
 from holdfast.errors import BadInput, Unavailable
+from holdfast.memory import shared
 from holdfast.ops import config
 from holdfast.ops.words import many
 from holdfast.store.postgres import PostgreSQL
@@ -88,5 +89,6 @@ def leave(app: Holdfast, *, force: bool = False) -> Left:
         gone = f"{app.home.outbox}.{new_id(now())}"
         os.rename(app.home.outbox, gone)
         shutil.rmtree(gone)
+    shared.leave(app)
     trail.note(app.home, "team.left")
     return Left(waits)

@@ -219,8 +219,9 @@ CREATE TABLE forgotten (
 )
 """
 
+#: What one erases is gone for all of its project, whoever had put it there.
 _GUARDED_MEMORY = ";\n".join(
-    (protect("items", "INSERT", "UPDATE", "DELETE"), protect("forgotten", "INSERT"))
+    (protect("items", "INSERT", "UPDATE", "DELETE", removes=SEEN), protect("forgotten", "INSERT"))
 )
 
 #: Where the server has pgvector. An index serves one model; vectors of others are compared one by one.
@@ -240,7 +241,7 @@ CREATE INDEX vectors_wordllama ON vectors USING hnsw ((data::halfvec(256)) halfv
 CREATE INDEX vectors_minilm ON vectors USING hnsw ((data::halfvec(384)) halfvec_cosine_ops)
     WHERE model = 'all-minilm-l6-v2-384'
 """
-_GUARDED_VECTORS = protect("vectors", "INSERT", "UPDATE", "DELETE")
+_GUARDED_VECTORS = protect("vectors", "INSERT", "UPDATE", "DELETE", removes=SEEN)
 
 #: The first is what brings an empty store to version 1, and so on. Where the engines have nothing in
 #: common, a step has one text for each; one without a text has nothing to do.

@@ -175,7 +175,7 @@ class _Turn:
         """Deep memory, both ways, as long as there is time."""
         from holdfast.memory import shared  # which compares texts: not loaded only to send what waits
 
-        self._sent += shared.push(self._app, store, max(1.0, self._until - elapsed()))
+        self._sent += shared.push(self._app, store, max(1.0, self._until - elapsed()), self._everything)
         return shared.pull(self._app, store)
 
 
