@@ -29,8 +29,16 @@ from harness import REPO, progress, table
 from holdfast.app import Holdfast
 from holdfast.clock import at as time_of
 from holdfast.clock import new_id
+from holdfast.memory import embed
+from holdfast.memory.index import Index
+from holdfast.memory.postgres import Postgres
+from holdfast.memory.shared import collections_of
+from holdfast.memory.shelf import Row
 from holdfast.ops import remember
 from holdfast.ops.replay import Replayed, one
+from holdfast.store.postgres import PostgreSQL
+from holdfast.store.tables import CHECKPOINTS, EVENTS
+from store.postgres import Server
 from survive import WHOLE, Case, load
 
 CORPUS = Path(os.environ.get("HOLDFAST_CORPUS", REPO.parent / "shared" / "corpus"))
@@ -40,13 +48,14 @@ _PAUSE_MS = 5 * 60_000
 #: session's beginning and end.
 _PER_COMPACTION, _PER_SESSION = 3, 2
 _ROWS = 20_000
+_TAKEN = text("SELECT pg_total_relation_size(CAST(:name AS regclass))")
 
 
 @dataclass(frozen=True)
 class Assumed:
     """`active_hours`: of one agent on a working day. `peak`: share of the agents at work in the busiest
-    second. `days`: how long events are kept; memories and checkpoints: a year. `learnt`: the share of
-    memories that no one else of the team has had before."""
+    second. `days` and `keep_checkpoints`: how long events and checkpoints are kept; memories: a year.
+    `learnt`: the share of memories that nobody of the team has had before."""
 
     developers: int = 10_000
     agents: int = 10
@@ -71,7 +80,7 @@ class Rates:
     checkpoint_bytes: float
 
 
-def rates(corpus: Path, folder: Path) -> tuple[Rates, list[Case]]:
+def rates(corpus: Path, folder: Path) -> tuple[Rates, list[Case], list[Row]]:
     transcripts = folder / "client" / "projects" / "corpus"
     transcripts.mkdir(parents=True)
     app = Holdfast.open(
@@ -85,20 +94,26 @@ def rates(corpus: Path, folder: Path) -> tuple[Rates, list[Case]]:
             shutil.copyfileobj(source, target)
         played.append(one(app, str(plain)))
     progress("reading what is worth remembering")
-    memories = remember.rebuild(app).items
+    remember.rebuild(app)
+    with Index(app.home.memory) as shelf:
+        memories = [row for row in shelf.every() if row.collection in collections_of(app)]
     _, cases = load(corpus, folder / "cases")
     bodies = [len(case.checkpoint(WHOLE).encode()) for case in cases]
     hours = sum(map(_hours, played))
     events = sum(map(_events, played))
-    return Rates(
-        sessions=len(played),
-        hours=hours,
-        turns=sum(each.turns for each in played) / hours,
-        events=events / hours,
-        checkpoints=sum(sum(each.checkpoints.values()) for each in played) / hours,
-        memories=memories / hours,
-        checkpoint_bytes=sum(bodies) / len(bodies),
-    ), cases
+    return (
+        Rates(
+            sessions=len(played),
+            hours=hours,
+            turns=sum(each.turns for each in played) / hours,
+            events=events / hours,
+            checkpoints=sum(sum(each.checkpoints.values()) for each in played) / hours,
+            memories=len(memories) / hours,
+            checkpoint_bytes=sum(bodies) / len(bodies),
+        ),
+        cases,
+        memories,
+    )
 
 
 def _unpacked(path: Path):  # type: ignore[no-untyped-def]
@@ -120,34 +135,48 @@ def _events(played: Replayed) -> int:
     return saved + changes + _PER_COMPACTION * played.compactions + _PER_SESSION
 
 
-def sizes(folder: Path, cases: list[Case]) -> dict[str, float]:
+def sizes(folder: Path, cases: list[Case], memories: list[Row]) -> dict[str, float]:
     """Bytes of one row with its indexes, as a real server keeps it."""
-    from holdfast.store.postgres import PostgreSQL
-    from holdfast.store.tables import CHECKPOINTS, EVENTS
-    from store.postgres import Server
-
     server = Server(folder)
     try:
         store = PostgreSQL(server.url)
         store.bring_up()
         bodies = [case.checkpoint(WHOLE) for case in cases]
-        for number, rows in ((_ROWS, _made_events), (_ROWS // 10, _made_checkpoints)):
-            progress(f"writing {number:,} rows")
-            made = list(rows(number, bodies))
+        for one_table, made in (
+            (EVENTS, _made_events(_ROWS)),
+            (CHECKPOINTS, _made_checkpoints(_ROWS // 10, bodies)),
+        ):
+            progress(f"writing {one_table.name}")
             with store.writing() as connection:
-                connection.execute(insert(EVENTS if rows is _made_events else CHECKPOINTS), made)
-        found = {}
-        for one_table, number in ((EVENTS, _ROWS), (CHECKPOINTS, _ROWS // 10)):
-            with store.reading() as connection:
-                taken = text("SELECT pg_total_relation_size(CAST(:name AS regclass))")
-                found[one_table.name] = (connection.scalar(taken, {"name": one_table.name}) or 0) / number
+                connection.execute(insert(one_table), list(made))
+        _remember(store, memories)
+        counted = {
+            "events": _ROWS,
+            "checkpoints": _ROWS // 10,
+            "items": len(memories),
+            "vectors": len(memories),
+        }
+        with store.reading() as connection:
+            found = {
+                name: (connection.scalar(_TAKEN, {"name": name}) or 0) / of for name, of in counted.items()
+            }
         store.close()
     finally:
         server.stop()
     return found
 
 
-def _made_events(number: int, _: list[str]) -> Iterator[dict[str, object]]:
+def _remember(store: PostgreSQL, memories: list[Row]) -> None:
+    shelf, embedder = Postgres(store, "bench"), embed.named("wordllama")
+    for at in range(0, len(memories), 500):
+        progress(f"remembering {at:,} of {len(memories):,}")
+        some = memories[at : at + 500]
+        shelf.add(some)
+        made = embedder.vectors([row.text for row in some])
+        shelf.put_vectors(embedder.model, [(row.uid, made[place]) for place, row in enumerate(some)])
+
+
+def _made_events(number: int) -> Iterator[dict[str, object]]:
     for at in range(number):
         data = {"session": f"session-{at % 500}", "agent": "", "level": "L2 Advisory", "fill": 85.1}
         yield {
@@ -182,6 +211,7 @@ def told(found: Rates, row: dict[str, float], assumed: Assumed) -> str:
     kinds = (
         ("events", found.events, row["events"], assumed.days),
         ("checkpoints", found.checkpoints, row["checkpoints"], assumed.keep_checkpoints),
+        ("memories", found.memories * assumed.learnt, row["items"] + row["vectors"], 365),
     )
     lines = [
         [
@@ -195,18 +225,6 @@ def told(found: Rates, row: dict[str, float], assumed: Assumed) -> str:
         ]
         for name, rate, size, kept in kinds
     ]
-    grown = found.memories * a_day * assumed.learnt
-    lines.append(
-        [
-            "memories",
-            f"{found.memories:.1f}",
-            f"{found.memories * busy:,.0f}",
-            f"{grown / 1e6:,.1f} M",
-            "",
-            "",
-            f"{grown * assumed.working_days / 1e9:,.2f} G rows in a year",
-        ]
-    )
     head = ["", "an agent, an hour", "a second, at peak", "a day", "bytes a row", "a day", "kept"]
     return table(head, lines)
 
@@ -221,8 +239,8 @@ def main() -> None:
     args = parser.parse_args()
     assumed = Assumed(**{each.name: getattr(args, each.name) for each in fields(Assumed)})
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as name:
-        found, cases = rates(args.corpus, Path(name))
-        row = sizes(Path(name), cases)
+        found, cases, memories = rates(args.corpus, Path(name))
+        row = sizes(Path(name), cases, memories)
     progress("")
     print(
         f"{found.sessions} real sessions, {found.hours:.1f} hours of work, {found.turns:.0f} turns in each;"
