@@ -10,7 +10,7 @@ import pytest
 from disk.faults import Faults, kill, over
 from holdfast import breaks
 from holdfast.app import Holdfast
-from holdfast.disk import results, saves, spool
+from holdfast.disk import results, saves, spool, worktree
 from repository import Repository, saved, spooled
 
 
@@ -37,7 +37,7 @@ def in_a_child(work, due: int = -1, how: str = "before") -> bool:
 
 
 def run_of_tests(repository: Repository, app: Holdfast) -> None:
-    tree = breaks.worktree.find(str(repository.root))
+    tree = worktree.find(str(repository.root))
     assert tree
     run = {"passed": True, "count": 3, "failed": 0, "seconds": 0.1, "command": "pytest"}
     breaks.spool_run(app, tree, run)
@@ -106,7 +106,7 @@ def test_however_many_come_at_once_each_is_saved_once(
 def test_who_is_killed_while_spooling_leaves_all_or_nothing(
     repository: Repository, app: Holdfast, home: Path
 ) -> None:
-    tree = breaks.worktree.find(str(repository.root))
+    tree = worktree.find(str(repository.root))
     assert tree
     said, key = spool.about(tree, {}), spool.key(str(repository.root))
     for due in range(12):
