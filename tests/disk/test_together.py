@@ -39,9 +39,12 @@ def test_agents_that_are_killed_pay_what_they_owe_and_nothing_is_lost_or_doubled
 
 
 def test_an_index_that_is_read_changed_and_rewritten_is_found_out(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, Plan(agents=8, each=8, add=careless)).run()
-    kinds = [kind for kind, _ in wrong(trial, carelessly_listed(trial.home))]
-    assert kinds.count("lost") > 0  # how many depends on how the processes are interleaved
+    for number in range(5):  # how many are lost depends on how the processes are interleaved
+        trial = Trial(tmp_path / str(number), Plan(agents=8, each=8, add=careless)).run()
+        kinds = [kind for kind, _ in wrong(trial, carelessly_listed(trial.home))]
+        if "lost" in kinds:
+            return
+    raise AssertionError("nothing was lost by five trials of a careless index")
 
 
 def test_a_checker_that_is_lied_to_says_so(tmp_path: Path) -> None:
