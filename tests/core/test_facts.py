@@ -115,6 +115,16 @@ def test_what_was_typed_after_a_slash_command_is_theirs(opening):
     assert said(facts_of(made), kind.USER) == ["/plan only the parser, never the poller"]
 
 
+def test_a_skill_that_the_model_has_loaded_is_nobodys_prompt():
+    made = script()
+    running = (
+        '<command-message>The "pdf" skill is running</command-message>\n<command-name>pdf</command-name>'
+    )
+    made.prompt(running, promptSource=None)
+    facts = facts_of(made)
+    assert (said(facts, kind.USER), facts.prompts) == (["Build the tide table"], 1)
+
+
 def test_a_slash_command_alone_is_a_prompt_if_it_is_for_the_model():
     made = script()
     made.prompt(
@@ -623,3 +633,14 @@ def test_a_request_to_merge_is_told_with_the_commits(command, printed, told):
     ran(made, command, printed)
     opened = [f"opened {printed.split()[-1]}"] if told else []
     assert [words for _, words in facts_of(made).touched.commits] == opened
+
+
+def test_a_commit_is_told_also_where_a_request_is_opened_with_it():
+    made = script()
+    ran(
+        made,
+        "git commit -qm x && gh pr create",
+        "[main 1a2b3c4] Poll twice\nhttps://git.example/a/b/pull/7",
+    )
+    told = [words for _, words in facts_of(made).touched.commits]
+    assert told == ["[main 1a2b3c4] Poll twice", "opened https://git.example/a/b/pull/7"]

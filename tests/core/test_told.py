@@ -111,6 +111,18 @@ def test_how_a_check_ended_is_told_once():
     assert len(told) == 1
 
 
+def test_how_a_check_ended_is_told_also_where_a_plan_names_it():
+    script = Script()
+    script.prompt("Build the tide table")
+    script.answer(use("p", "ExitPlanMode", plan="then run make test everywhere"))
+    script.result("p")
+    ran(script, "make test", "ok: 412 passed")
+    for turn in range(40):
+        ran(script, f"ls {turn}", "made")
+    told = "\n".join(item for items in filled(script, 13_000).values() for item in items)
+    assert "412 passed" in told
+
+
 def test_where_there_is_room_for_all_nothing_gives_way():
     script = Script()
     script.prompt("go")

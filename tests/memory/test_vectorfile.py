@@ -134,6 +134,38 @@ def test_what_its_components_say_is_gone_with_it(shelf: Index, path: Path, monke
     assert said not in file_of(path).read_bytes()
 
 
+def test_it_is_gone_also_from_what_somebody_was_killed_over(shelf: Index, path: Path) -> None:
+    put(shelf, *range(10))
+    nearest(shelf, 0)
+    half = Path(f"{file_of(path)}.tmp")
+    half.write_bytes(file_of(path).read_bytes())
+    shelf.remove(["u7"])
+    assert not half.exists()
+
+
+def test_it_is_gone_also_behind_the_last_row_that_counts(shelf: Index, path: Path) -> None:
+    """Somebody was killed before the head said that there is one row more."""
+    put(shelf, *range(10))
+    nearest(shelf, 0)
+    before = file_of(path).read_bytes()[: vectorfile.HEAD]
+    put(shelf, 10)
+    nearest(shelf, 10)
+    with file_of(path).open("r+b") as file:
+        file.write(before)
+    read_anew()
+    shelf.remove(["u10"])
+    assert halves(10) not in file_of(path).read_bytes()
+
+
+def test_whoever_has_it_mapped_asks_no_longer_for_what_is_gone(shelf: Index, path: Path) -> None:
+    put(shelf, *range(10))
+    nearest(shelf, 0)
+    other = Index(str(path))
+    other.remove([f"u{at}" for at in range(5)])
+    other.close()
+    assert sorted(nearest(shelf, 0, 5)) == [f"u{at}" for at in range(5, 10)]
+
+
 def test_without_clearing_its_row_it_would_still_be_there(shelf: Index, path: Path, monkeypatch) -> None:
     """The control."""
     monkeypatch.setattr(vectorfile, "_clear", lambda *_: None)

@@ -194,13 +194,13 @@ class Facts:
         first = words.lstrip().partition("\n")[0]
         if failed:
             return
-        if opens_request(command):
-            self.touched.requested(redact(words), self.turns)
-        elif "git commit" in command and first.startswith("["):
+        if "git commit" in command and first.startswith("["):
             said = excerpt(redacted(first, redact), 120)
             self.touched.committed(said + (" (amended)" if "--amend" in command else ""), self.turns)
         elif shows_head(command):
             self.touched.stands(excerpt(redacted(first.removeprefix("commit "), redact), 120), self.turns)
+        if opens_request(command):
+            self.touched.requested(redact(words), self.turns)
 
     def _say(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
         words = redacted(outside(words[: 4 * LOOKED_AT]), redact)

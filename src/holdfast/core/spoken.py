@@ -81,6 +81,8 @@ def slash_command(record: dict) -> str:
     if not words.startswith("<command-") or record.get("isMeta") is True:
         return ""
     command, given = tag(words, "command-name"), tag(words, "command-args")
+    if not command.startswith("/") or "sourceToolUseID" in record:  # a skill that the model has loaded
+        return ""
     if command and given:
         return f"{command} {given}"
     return command if words.startswith(_FOR_MODEL) else ""

@@ -96,7 +96,7 @@ def fill(
 def _stands(item: Item, there: str) -> bool:
     words = item.text
     if item.kind == KNOWN and _ENDED in words:  # a check: among the commands, if it is one of the newest
-        return words.partition(_ENDED)[0] in there
+        return words.partition(_ENDED)[0] + _ENDED in there
     return words[:_ENOUGH] in there and words[-_ENOUGH:] in there
 
 

@@ -89,6 +89,8 @@ class Database:
                 self.db.execute("BEGIN IMMEDIATE")
                 try:
                     yield self.db
+                    if self.gone:  # whoever has them mapped looks again
+                        self.db.execute("UPDATE counters SET value = value + 1 WHERE name = 'vectors'")
                     with vectorfile.without(self.path + vectorfile.END, self.gone):
                         self.db.execute("COMMIT")
                 finally:

@@ -103,6 +103,8 @@ def without(path: str, ids: Iterable[int]) -> Iterator[None]:
     """Around the commit that takes these vectors away: they are gone from here before it. Whoever is killed
     or refused in between leaves a file in doubt, which is made anew."""
     gone = frozenset(ids)
+    if gone:
+        remove(path + ".tmp")  # of one that was killed while it made the file
     if not gone or not os.path.exists(path):
         yield
         return
@@ -116,15 +118,22 @@ def without(path: str, ids: Iterable[int]) -> Iterator[None]:
         _clear(fd, head, gone)
         os.fdatasync(fd)
         yield
+        settle(path.removesuffix(END))
         write(fd, head.packed(), 0)
 
 
 def _clear(fd: int, head: Head, gone: frozenset[int]) -> None:
-    ids = array("q", os.pread(fd, head.widths["ids"] * head.count, head.place("ids")))
+    ids = array("q", os.pread(fd, head.widths["ids"] * head.room, head.place("ids")))
     for at, one in enumerate(ids):
         if one in gone:
             for part, width in head.widths.items():
                 write(fd, bytes(width), head.place(part) + at * width)
+
+
+def settle(database: str) -> None:
+    """A power cut must not take back a change that the head says is in the file."""
+    with suppress(FileNotFoundError), opened(database + "-wal", os.O_RDONLY) as fd:
+        os.fdatasync(fd)
 
 
 def remove(path: str) -> None:

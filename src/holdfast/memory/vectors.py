@@ -41,7 +41,7 @@ def of(base: Database, model: str, size: int) -> Matrix:
     """Those of one model and size; others are as good as none."""
     with _lock:
         matrix = _kept.get(base.path)
-        if matrix is None or matrix.head != _wanted(base.db, matrix.head, model, size):
+        if matrix is None or matrix.says() != _wanted(base.db, matrix.head, model, size):
             with base.locked():  # nobody changes a vector meanwhile
                 matrix = _kept[base.path] = _in_step(base, model, size)
         return matrix
@@ -55,6 +55,7 @@ def _wanted(db: sqlite3.Connection, head: Head, model: str, size: int) -> Head:
 
 def _in_step(base: Database, model: str, size: int) -> Matrix:
     path = base.path + END
+    vectorfile.settle(base.path)
     try:
         with vectorfile.opened(path, os.O_RDWR) as fd:
             head = vectorfile.head_of(fd)
@@ -164,12 +165,17 @@ class Matrix:
         head = vectorfile.unpacked(bytes(data[:HEAD]))
         assert head is not None, "whoever maps it has looked"
         self.head = head
+        self._data = data
         parts = _parts(data, head)
         self.whole, self._scopes, self._axes = parts["whole"], parts["scopes"], parts["axes"]
         self.part = parts["part"] if head.components else self.whole.astype(numpy.float32)
         # As they are now: a row may be cleared while one looks for it.
         self.ids = parts["ids"][:, 0].copy()
         self._order = numpy.argsort(self.ids, kind="stable")
+
+    def says(self) -> Head | None:
+        """The head as it is now: somebody may have been refused, or killed, while they took a row away."""
+        return vectorfile.unpacked(bytes(self._data[:HEAD]))
 
     def nearest(
         self, vector: numpy.ndarray, most: int, where: Filter, ids: Sequence[int] | None

@@ -93,9 +93,11 @@ def taught(rows: dict[str, Row]) -> Scales:
 
 def pace(app: Holdfast, session: str, by: Scales) -> float:
     """How much more than others a session takes for the same; 1.0 where nothing says so."""
-    path = client.transcript(app.client_dir, session)
-    done = [(known, one.cost) for one in of_transcript(path) if (known := one.facts())] if path else []
-    return foreseen.pace([(by.whole(known), cost) for known, cost in done]) if by.whole else 1.0
+    path = client.transcript(app.client_dir, session) if by.whole else ""
+    if not by.whole or not path:
+        return 1.0
+    done = [(known, one.cost) for one in of_transcript(path) if (known := one.facts())]
+    return foreseen.pace([(by.whole(known), cost) for known, cost in done])
 
 
 def planned_name(run: str, task: str) -> str:
