@@ -23,7 +23,7 @@ from holdfast.memory.index import Index
 from holdfast.memory.postgres import Postgres
 from holdfast.memory.qdrant import Qdrant, VectorsAway
 from holdfast.memory.search import Found, search
-from holdfast.memory.shelf import COLLECTIONS, Filter, Row, Told
+from holdfast.memory.shelf import COLLECTIONS, ORIGINS, Filter, Row, Told
 from holdfast.memory.terms import key, shape, storable
 from holdfast.memory.unsent import Unsent, unsent
 from holdfast.store import machine
@@ -233,11 +233,13 @@ class Team:
 
 
 def theirs(row: Row, folders: dict[str, str]) -> Row:
-    """As it is told to others: never as typed by whoever asks."""
+    """As it is told to others: never as typed by whoever asks. A member may write any text into any column:
+    what is not one of our words is not repeated as one."""
     who = f"{row.who}@{row.machine}" if isinstance(row, Told) else "teammate"
     return replace(
         row,
-        origin="teammate" if row.origin == "user" else row.origin,
+        collection=row.collection if row.collection in COLLECTIONS else "learned",
+        origin=row.origin if row.origin in ORIGINS and row.origin != "user" else "teammate",
         by=who,
         project=storable(folders.get(row.project, row.project)),
         source=f"{who}:{row.source}",
