@@ -26,15 +26,15 @@ SEEN = (
 OWN = f"who = {ME} AND ({SEEN})"
 
 
-def protect(table: str, *writes: str, changes: str = OWN, removes: str = OWN) -> str:
+def protect(table: str, *writes: str, changes: str = OWN, removes: str = OWN, added: str = "true") -> str:
     """For a table with `project` and `who`: which of INSERT, UPDATE and DELETE members may do. They add in
-    their own name only; what they may change and take away beyond their own, `changes` and `removes` say.
-    UPDATE may name the columns: UPDATE (state, holder)."""
+    their own name only, and where `added` holds, too; what they may change and take away beyond their own,
+    `changes` and `removes` say. UPDATE may name the columns: UPDATE (state, holder)."""
     rules = [_rule(table, "SELECT", f"USING ({SEEN})")]
     for write in writes:
         what = write.partition(" ")[0]
         limits = {
-            "INSERT": f"WITH CHECK ({OWN})",
+            "INSERT": f"WITH CHECK ({OWN} AND {added})",
             "UPDATE": f"USING ({changes}) WITH CHECK ({changes})",
             "DELETE": f"USING ({removes})",
         }
