@@ -9,17 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
+import numpy
 import psycopg
 import pytest
 from psycopg import sql
 from sqlalchemy import Integer, Table, func, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from holdfast.errors import BadInput, Forbidden, NotFound
+from holdfast.errors import BadInput, Forbidden, NotFound, Unavailable
+from holdfast.memory.postgres import Postgres
+from holdfast.memory.shelf import Item
 from holdfast.store.holders import Holder
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.queue import _NEXT, Queue
-from holdfast.store.tables import MEMBERS, METADATA, NEEDS, SCHEMA, TASKS, TOKENS, WAITS
+from holdfast.store.tables import (
+    MARKS,
+    MEMBERS,
+    MESSAGES,
+    METADATA,
+    NEEDS,
+    SCHEMA,
+    TASKS,
+    TOKENS,
+    WAITS,
+)
 from holdfast.store.task import Draft
 from store.postgres import Server
 
@@ -204,6 +217,66 @@ def test_everything_of_a_store_is_guarded_and_nothing_else_is_lent(postgresql: P
             )
         ).scalars()
         assert set(lent) == {"SELECT", "INSERT", "UPDATE", "DELETE"}
+
+
+def test_a_vector_stands_beside_ones_own_item_only(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL]
+) -> None:
+    """Or its place would be taken when its owner comes, who could not change it."""
+    shelves = {who: Postgres(people[who], who) for who in ("ann", "ben")}
+    shelves["ann"].add([Item("a", "learned", "The harbour pump is slow", HERS, shape="a")])
+    shelves["ben"].add([Item("b", "learned", "The pump is fast", HIS, shape="b")])
+    with postgresql.reading() as connection:
+        items = dict(connection.execute(text("SELECT uid, id FROM items")).all())
+    forge = text(
+        "INSERT INTO vectors (item, model, project, machine, data) "
+        "VALUES (:item, 'm', :project, 'ben', '[1,2]')"
+    )
+
+    def forged() -> list[int]:
+        trials = [(items["a"], HIS), (items["b"], ""), (items["b"], HIS)]
+        return [works(people["ben"], forge, {"item": item, "project": project}) for item, project in trials]
+
+    assert forged() == [0, 0, 1]
+    shelves["ann"].put_vectors("m", [("a", numpy.array([1.0, 2.0]))])
+    assert shelves["ann"].counts("m").vectors == 1
+    with postgresql.writing() as connection:  # the control
+        connection.execute(text("DELETE FROM vectors"))
+        connection.execute(text("ALTER TABLE vectors DISABLE ROW LEVEL SECURITY"))
+    assert forged() == [1, 1, 1]
+
+
+_LARGEST_NUMBER = (1 << 63) - 1
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        (MESSAGES, {"received": _LARGEST_NUMBER, "lasts_ms": _LARGEST_NUMBER}),
+        (MESSAGES, {"lasts_ms": _LARGEST_NUMBER}),
+        (MESSAGES, {"received": -_LARGEST_NUMBER}),
+        (MARKS, {"received": _LARGEST_NUMBER}),
+        (TASKS, {"state": "claimed", "holder": "x", "lease_ms": _LARGEST_NUMBER}),
+        (TASKS, {"state": "claimed", "holder": "x", "until": _LARGEST_NUMBER}),
+        (TASKS, {"claims": (1 << 31) - 1}),
+        (TASKS, {"added_at": _LARGEST_NUMBER}),
+        (WAITS, {"lease_ms": _LARGEST_NUMBER}),
+        (WAITS, {"until": -_LARGEST_NUMBER}),
+    ],
+)
+def test_no_member_writes_a_number_that_stops_all_others(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL], table: Table, columns: dict[str, object]
+) -> None:
+    task = filled(postgresql, HERS, "ann")["needed"]
+    given = row(table, HERS, "ann", "new") | ({"task": task} if table is WAITS else {})
+
+    def written(**more: object) -> None:
+        with people["ann"].writing() as connection:
+            connection.execute(insert(table).values(given | more))
+
+    with pytest.raises(Unavailable, match="violates check constraint"):
+        written(**columns)
+    written()
 
 
 def test_members_of_a_project_share_it_and_a_row_of_none_is_its_writers(

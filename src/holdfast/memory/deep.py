@@ -121,7 +121,8 @@ class Asked:
         """Send what waits; why it was not, or ""."""
         self._is_whole = False
         self._ask(lambda _: None, lambda: None)
-        return self._why
+        refused = "this role is no member of that project" if own.owed(self.app) else ""
+        return self._why or (refused if self._url else "")
 
     @property
     def why(self) -> str:

@@ -81,18 +81,21 @@ def owe(app: Holdfast, project: str, shapes: list[str]) -> None:
 
 
 def owed(app: Holdfast) -> list[tuple[str, list[str]]]:
-    found = [index.checked(raw) or {} for raw in _lines(untold_path(app))]
-    return [(str(said["project"]), list(said["shapes"])) for said in found if said]
+    return [debt for raw in _lines(untold_path(app)) if (debt := _debt(raw))]
 
 
-def paid(app: Holdfast, count: int) -> None:
-    """The first so many were told; what was added meanwhile stays."""
+def _debt(raw: bytes) -> tuple[str, list[str]] | None:
+    said = index.checked(raw) if raw else None
+    return (str(said["project"]), list(said["shapes"])) if said else None
+
+
+def paid(app: Holdfast, told: list[tuple[str, list[str]]]) -> None:
+    """Of what is owed, these were told, perhaps by another, too; what was added meanwhile stays."""
     path = untold_path(app)
     fd = files.open_shared(path, alone=True)
     try:
         lines = files.read(path, _LARGEST).split(b"\n")
-        good = [at for at, raw in enumerate(lines) if raw and index.checked(raw)][:count]
-        files.renew(path, b"\n".join(raw for at, raw in enumerate(lines) if at not in good))
+        files.renew(path, b"\n".join(raw for raw in lines if _debt(raw) not in told))
     finally:
         os.close(fd)
 

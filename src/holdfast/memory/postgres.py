@@ -29,7 +29,7 @@ _COLUMNS = (
     "uid collection text project lineage session agent origin by kind at title files thread seq shape "
     "first_at"
 ).split()
-_FAR = 3
+FAR = 3
 #: What a word counts: not at all, two or three away from the item, beside it, in it.
 _WEIGHTS = "'{0, 0.2, 0.5, 1}'"
 #: One occurrence, as ts_rank counts it.
@@ -57,7 +57,7 @@ _BESIDE = (
 _ROWS = (
     f"SELECT {', '.join(f'i.{name}' for name in _COLUMNS)}, i.sources, i.who, i.machine, "  # noqa: S608
     f"{_BESIDE.format('<', 'DESC')} AS before, {_BESIDE.format('>', 'ASC')} AS after FROM items i "
-    # Whoever erased it could not take away what another role put there; that one's machine will.
+    # What is erased is deleted, whoever had put it there; what was sent at that very moment is not told.
     "WHERE NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.project = i.project AND f.shape = i.shape) AND "
 )
 
@@ -89,7 +89,9 @@ class Postgres:
                 self._put_vectors(db, model, made)
 
     def _add(self, db: Connection, items: Sequence[Item], anew: bool = False) -> int:
-        """In few statements, however many there are: the server may be far away."""
+        """In few statements, however many there are: the server may be far away. `anew`: with the words of
+        all of them, also of those that have not changed: a neighbour may have been erased by another role,
+        which cannot write here."""
         new, fresh, wave = 0, list[int](), dict[str, Item]()
         for item in items:
             if item.uid in wave:  # once more: as if it had come later
@@ -119,10 +121,12 @@ class Postgres:
                 replaced.append({**dated[-1], **texts, "files": list(item.files)})
         if dated:
             db.execute(_DATE, dated)
+        if anew:
+            fresh += [row.id for row in known.values()]
         if replaced:
             db.execute(_REPLACE, replaced)
             other = [one["id"] for one in replaced]
-            fresh += other
+            fresh += [] if anew else other
             if self._with_vectors(db):
                 db.execute(text("DELETE FROM vectors WHERE item = ANY(:ids)"), {"ids": other})
         return len(added)
@@ -132,7 +136,7 @@ class Postgres:
         if not fresh:
             return
         threads: dict[str, list[Any]] = {}
-        for row in db.execute(_NEIGHBOURS, {"fresh": list(fresh), "far": 2 * _FAR}):
+        for row in db.execute(_NEIGHBOURS, {"fresh": list(fresh), "far": 2 * FAR}):
             threads.setdefault(row.thread or f"\0{row.id}", []).append(row)
         written: list[dict[str, Any]] = []
         for rows in threads.values():
@@ -140,7 +144,7 @@ class Postgres:
             said = [" ".join(telling(one)) for one in own]
             new = [at for at, row in enumerate(rows) if row.is_fresh]
             for at, row in enumerate(rows):
-                if any(abs(row.place - rows[one].place) <= _FAR for one in new):
+                if any(abs(row.place - rows[one].place) <= FAR for one in new):
                     beside = {rows[one].place - row.place: said[one] for one in _within(rows, at)}
                     written.append(_words(row, own[at], beside))
         db.execute(_WORDS, written)
@@ -153,7 +157,7 @@ class Postgres:
 
     def _removed(self, db: Connection, condition: str, given: dict[str, Any]) -> int:
         """Its words stand with its neighbours, too."""
-        beside = db.scalars(text(_LEFT.format(condition)), {**given, "far": _FAR}).all()
+        beside = db.scalars(text(_LEFT.format(condition)), {**given, "far": FAR}).all()
         gone = db.execute(text(f"DELETE FROM items i WHERE {condition}"), given).rowcount  # noqa: S608
         self._write_words(db, beside)
         return gone
@@ -460,10 +464,11 @@ _LEFT = (
     "(SELECT id FROM items a WHERE a.thread = g.thread AND a.who = g.who AND a.seq >= g.seq "
     "AND a.id NOT IN (SELECT id FROM gone) ORDER BY a.seq LIMIT :far)) n"
 )
+#: The same words again are not written: what is sent twice costs the index nothing.
 _WORDS = text(
-    "UPDATE items SET words = setweight(to_tsvector('holdfast', :own), 'A') "
+    "UPDATE items SET words = made.words FROM (SELECT setweight(to_tsvector('holdfast', :own), 'A') "
     "|| setweight(to_tsvector('holdfast', :near), 'B') || setweight(to_tsvector('holdfast', :far), 'C') "
-    "|| array_to_tsvector(:scope) WHERE id = :id"
+    "|| array_to_tsvector(:scope) AS words) AS made WHERE id = :id AND items.words <> made.words"
 )
 _LACKING = text(
     "SELECT uid, title, text FROM items i WHERE who = current_user AND NOT EXISTS (SELECT 1 FROM vectors v "
@@ -511,7 +516,7 @@ def _searched(row: Any) -> str:
 
 
 def _within(rows: Sequence[Any], at: int) -> Iterator[int]:
-    for one in range(max(0, at - _FAR), min(len(rows), at + _FAR + 1)):
+    for one in range(max(0, at - FAR), min(len(rows), at + FAR + 1)):
         if one != at:
             yield one
 
@@ -519,7 +524,7 @@ def _within(rows: Sequence[Any], at: int) -> Iterator[int]:
 def _words(row: Any, own: str, beside: dict[int, str]) -> dict[str, Any]:
     """As the columns of a tsvector; `beside`: what was said so many places away."""
     near = [said for away, said in beside.items() if abs(away) == 1]
-    far = [said for away, said in beside.items() if 1 < abs(away) <= _FAR]
+    far = [said for away, said in beside.items() if 1 < abs(away) <= FAR]
     return {
         "id": row.id,
         "own": _plain(own),

@@ -9,25 +9,27 @@ there: whoever may write to the store can put no word into anybody's mouth.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.disk import trail
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, Forbidden
 from holdfast.memory import own
 from holdfast.memory.embed import Embedder
 from holdfast.memory.index import Index
-from holdfast.memory.postgres import Postgres
+from holdfast.memory.postgres import FAR, Postgres
 from holdfast.memory.qdrant import Qdrant, VectorsAway
 from holdfast.memory.search import Found, search
-from holdfast.memory.shelf import COLLECTIONS, Filter, Row, Told
+from holdfast.memory.shelf import COLLECTIONS, ORIGINS, Filter, Row, Told
 from holdfast.memory.terms import key, shape, storable
 from holdfast.memory.unsent import Unsent, unsent
 from holdfast.store import machine
 from holdfast.store.database import Store
+from holdfast.store.policies import REFUSED
 from holdfast.store.projects import name_of, travels
 
 _BATCH = 200
@@ -38,7 +40,7 @@ def push(app: Holdfast, store: Store, seconds: float, anew: bool = False) -> int
     """Send what the team has not been told, for so long; how many memories, and tombstones, that were.
     Killed at any moment, it sends the rest, or the same again, the next time. `anew`: all there is."""
     until, team = elapsed() + seconds, Team(app, store)
-    count = _tell_forgotten(app, team.shelf)
+    count = _tell_forgotten(app, team)
     if not os.path.exists(app.home.memory):
         return count
     with unsent(app.home.memory) as waiting, Index(app.home.memory) as shelf:
@@ -46,28 +48,47 @@ def push(app: Holdfast, store: Store, seconds: float, anew: bool = False) -> int
         while elapsed() < until and (some := waiting.some(_BATCH)):
             count += _send(team, waiting, shelf, [uid for _, uid in some])
             waiting.sent([number for number, _ in some])
+        for project, why in team.refused.items():
+            if anew or not waiting.counter(f"refused {project}"):  # told once
+                what = (
+                    f"memories of {project} are not sent ({why}); once that is mended: holdfast sync --all"
+                )
+                trail.note(app.home, "degraded.team", what=what[:400])
+                waiting.set_counter(f"refused {project}", 1)
     return count
 
 
-def _tell_forgotten(app: Holdfast, shelf: Postgres | Qdrant) -> int:
-    owed = own.owed(app)
-    for project, shapes in owed:
-        shelf.forget(project, shapes)
-    if owed:
-        own.paid(app, len(owed))
-    return len(owed)
+def _tell_forgotten(app: Holdfast, team: Team) -> int:
+    """What is refused stays owed: it was erased, and no team that learns of it again may keep it."""
+    told = []
+    for project, shapes in own.owed(app):
+        with team.refusing(project):
+            team.shelf.forget(project, shapes)
+            told.append((project, shapes))
+    if told:
+        own.paid(app, told)
+    return len(told)
 
 
 def _send(team: Team, waiting: Unsent, shelf: Index, uids: list[str]) -> int:
+    """Each project for itself: of one that this role is no member of the store takes nothing, and that
+    keeps back nothing of the others."""
     rows = shelf.rows(uids)
-    told = {uid: row for uid, row in rows.items() if team.tells(row)}
-    sent = [team.outgoing(row) for row in told.values()]
-    made = waiting.vectors(list(told))
-    vectors = {model: [(team.mark(uid), one) for uid, one in some] for model, some in made.items()}
+    projects: dict[str, list[Row]] = {}
+    for row in rows.values():
+        if team.tells(row):
+            projects.setdefault(team.name(row.project), []).append(row)
     gone = [team.mark(uid) for uid in uids if uid not in rows]
-    if sent or gone:
-        team.shelf.send(sent, gone, vectors)
-    return len(sent) + len(gone)
+    if gone:
+        team.shelf.send([], gone, {})
+    count = len(gone)
+    for project, told in projects.items():
+        made = waiting.vectors([row.uid for row in told])
+        vectors = {model: [(team.mark(uid), one) for uid, one in some] for model, some in made.items()}
+        with team.refusing(project):
+            team.shelf.send(list(map(team.outgoing, told)), [], vectors)
+            count += len(told)
+    return count
 
 
 def leave(app: Holdfast) -> None:
@@ -97,29 +118,35 @@ def pull(app: Holdfast, store: Store) -> int:
             if name := team.name(folder):
                 folders.setdefault(name, []).append(folder)
         told = team.plain.forgotten(sorted(folders)) if folders else []
-        number = int(key(*told)[:12], 16) if told else 0
+        # With the folders: another clone that comes later is cleared, too.
+        number = int(key(*told, *sorted(known.projects()))[:12], 16) if told else 0
         if known.counter(_PULLED) == number:
             return 0
         count = 0
         with Index(app.home.memory) as shelf:
             for name, those in folders.items():
                 shapes = [one for project, one in told if project == name]
-                count += sum(_forget(app, shelf, folder, shapes) for folder in those)
+                count += sum(_forget(app, known, shelf, folder, shapes) for folder in those)
         known.set_counter(_PULLED, number)
     if count:
         trail.note(app.home, "memory.forgotten", count=count)
     return count
 
 
-def _forget(app: Holdfast, shelf: Index, folder: str, shapes: Sequence[str]) -> int:
+def _forget(app: Holdfast, known: Unsent, shelf: Index, folder: str, shapes: Sequence[str]) -> int:
     forgotten = own.Forgotten(app)
     new = [one for one in shapes if not forgotten.holds(folder, one)]
     if not new:
         return 0
+    gone = [row.uid for row in shelf.rows(shelf.alike(new)).values() if row.project == folder]
+    if known.is_followed():
+        # Its words stand with its neighbours there, and only we may write those.
+        beside = [row.uid for uid in gone for row in shelf.around(uid, FAR, FAR)]
+        known.note([uid for uid in dict.fromkeys(beside) if uid not in gone])
     own.forget_in(app, folder, new)
     learned = [said for said in own.learned(app) if storable(said["project"]) == folder]
     own.unlearn(app, {said["uid"] for said in learned if shape(said["text"]) in new})
-    return shelf.remove([row.uid for row in shelf.rows(shelf.alike(new)).values() if row.project == folder])
+    return shelf.remove(gone)
 
 
 def collections_of(app: Holdfast) -> frozenset[str]:
@@ -148,6 +175,18 @@ class Team:
         #: Why vectors were not looked at, where only those could not be.
         self.lacks = ""
         self.where = store.where
+        #: Projects of which the store took nothing from this role, each with why.
+        self.refused: dict[str, str] = {}
+
+    @contextmanager
+    def refusing(self, project: str) -> Iterator[None]:
+        """What the store does not let in is told, and stops nothing else."""
+        try:
+            yield
+        except Forbidden as problem:
+            if REFUSED not in str(problem.__cause__):
+                raise
+            self.refused[project] = str(problem)
 
     def name(self, folder: str) -> str:
         """Of a project, as the team knows it; "" where it stays at home."""
@@ -233,11 +272,13 @@ class Team:
 
 
 def theirs(row: Row, folders: dict[str, str]) -> Row:
-    """As it is told to others: never as typed by whoever asks."""
+    """As it is told to others: never as typed by whoever asks. A member may write any text into any column:
+    what is not one of our words is not repeated as one."""
     who = f"{row.who}@{row.machine}" if isinstance(row, Told) else "teammate"
     return replace(
         row,
-        origin="teammate" if row.origin == "user" else row.origin,
+        collection=row.collection if row.collection in COLLECTIONS else "learned",
+        origin=row.origin if row.origin in ORIGINS and row.origin != "user" else "teammate",
         by=who,
         project=storable(folders.get(row.project, row.project)),
         source=f"{who}:{row.source}",

@@ -41,8 +41,12 @@ class Unsent:
         if self.counter(_TEAM) == number and not anew:
             return
         with self._base.writing() as db:
-            db.execute("DROP TABLE IF EXISTS unsent")
-            db.execute("CREATE TABLE unsent (number INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT UNIQUE)")
+            # Emptied, not made anew: a number that somebody sends just now must not come to mean another.
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS unsent "
+                "(number INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT UNIQUE)"
+            )
+            db.execute("DELETE FROM unsent")
             for name, what in _TRIGGERS.items():
                 db.execute(f"DROP TRIGGER IF EXISTS {name}")
                 db.execute(f"CREATE TRIGGER {name} {what}")
@@ -72,6 +76,13 @@ class Unsent:
     def sent(self, numbers: Sequence[int]) -> None:
         with self._base.writing() as db:
             db.executemany("DELETE FROM unsent WHERE number = ?", [(one,) for one in numbers])
+
+    def note(self, uids: Sequence[str]) -> None:
+        """To be sent once more, though nothing of them has changed here."""
+        with self._base.writing() as db:
+            for uid in uids:
+                db.execute("DELETE FROM unsent WHERE uid = ?", (uid,))
+                db.execute("INSERT INTO unsent (uid) VALUES (?)", (uid,))
 
     def vectors(self, uids: Sequence[str]) -> dict[str, list[tuple[str, numpy.ndarray]]]:
         """Model -> (uid, vector) of those that have one."""

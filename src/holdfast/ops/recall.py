@@ -300,9 +300,9 @@ def _admits(granted: Budget, row: Row) -> bool:
 def memory_of(row: Row, asking: str, beside: list[Row]) -> Memory:
     """As it may be shown to a model."""
     return Memory(
-        row.uid,
-        row.collection,
-        row.origin,
+        inert(row.uid),
+        inert(row.collection),
+        inert(row.origin),
         rfc3339(row.first_at),
         _said(row, _SHOWN),
         inert(excerpt(row.title, _TITLE)),
@@ -312,7 +312,7 @@ def memory_of(row: Row, asking: str, beside: list[Row]) -> Memory:
         [inert(excerpt(path, 200)) for path in row.files[:4]],
         inert(excerpt(row.source, 300)),
         row.count,
-        [f"{one.origin}: {_said(one, 240)}" for one in beside if one.uid != row.uid],
+        [f"{inert(one.origin)}: {_said(one, 240)}" for one in beside if one.uid != row.uid],
     )
 
 

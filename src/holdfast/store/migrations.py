@@ -15,16 +15,24 @@ from holdfast.errors import BadInput
 from holdfast.store.policies import ME, SEEN, protect, protect_through, shut
 from holdfast.store.tables import SCHEMA
 
+#: Members write these columns: none may hold a number that overflows for whoever reckons with it. A span of
+#: time is at most a year, a moment before the year 3000, on whatever clock.
+_SPAN = "BETWEEN 0 AND 31622400000"
+_MOMENT = "BETWEEN -32503680000000 AND 32503680000000"
 #: What one engine calls otherwise than the other.
 _WORDS = {
     "sqlite": {
         "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
         "me": "''",
+        "span": _SPAN,
+        "moment": _MOMENT,
         "clock": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     },
     "postgresql": {
         "number": "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
         "me": "current_user",
+        "span": _SPAN,
+        "moment": _MOMENT,
         "clock": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
     },
 }
@@ -39,17 +47,17 @@ CREATE TABLE tasks (
     priority INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('open', 'claimed', 'finished')),
     added_by TEXT NOT NULL,
-    added_at BIGINT NOT NULL,
-    claims INTEGER NOT NULL DEFAULT 0,
+    added_at BIGINT NOT NULL CHECK (added_at {moment}),
+    claims INTEGER NOT NULL DEFAULT 0 CHECK (claims BETWEEN 0 AND 2000000000),
     holder TEXT NOT NULL DEFAULT '',
     machine TEXT NOT NULL DEFAULT '',
     process BIGINT NOT NULL DEFAULT 0,
     started BIGINT NOT NULL DEFAULT 0,
-    lease_ms BIGINT NOT NULL DEFAULT 0,
+    lease_ms BIGINT NOT NULL DEFAULT 0 CHECK (lease_ms {span}),
     clock TEXT NOT NULL DEFAULT '',
-    until BIGINT NOT NULL DEFAULT 0,
+    until BIGINT NOT NULL DEFAULT 0 CHECK (until {moment}),
     finished_by TEXT NOT NULL DEFAULT '',
-    finished_at BIGINT NOT NULL DEFAULT 0,
+    finished_at BIGINT NOT NULL DEFAULT 0 CHECK (finished_at {moment}),
     result TEXT NOT NULL DEFAULT '',
     CHECK ((state = 'claimed') = (holder <> ''))
 );
@@ -65,9 +73,9 @@ CREATE INDEX needs_needed ON needs (needs);
 CREATE TABLE waits (
     holder TEXT NOT NULL,
     task INTEGER NOT NULL REFERENCES tasks (number),
-    lease_ms BIGINT NOT NULL,
+    lease_ms BIGINT NOT NULL CHECK (lease_ms {span}),
     clock TEXT NOT NULL,
-    until BIGINT NOT NULL,
+    until BIGINT NOT NULL CHECK (until {moment}),
     PRIMARY KEY (holder, task)
 )
 """
@@ -87,7 +95,7 @@ CREATE TABLE checkpoints (
     entry TEXT NOT NULL,
     body TEXT NOT NULL,
     gone_at BIGINT NOT NULL DEFAULT 0,
-    received BIGINT NOT NULL DEFAULT ({clock})
+    received BIGINT NOT NULL DEFAULT ({clock}) CHECK (received {moment})
 );
 CREATE INDEX checkpoints_newest ON checkpoints (created);
 CREATE TABLE events (
@@ -99,7 +107,7 @@ CREATE TABLE events (
     at BIGINT NOT NULL,
     event TEXT NOT NULL,
     data TEXT NOT NULL,
-    received BIGINT NOT NULL DEFAULT ({clock})
+    received BIGINT NOT NULL DEFAULT ({clock}) CHECK (received {moment})
 );
 CREATE INDEX events_newest ON events (received);
 CREATE TABLE messages (
@@ -108,8 +116,8 @@ CREATE TABLE messages (
     who TEXT NOT NULL DEFAULT {me},
     machine TEXT NOT NULL,
     said TEXT NOT NULL,
-    lasts_ms BIGINT NOT NULL,
-    received BIGINT NOT NULL DEFAULT ({clock})
+    lasts_ms BIGINT NOT NULL CHECK (lasts_ms {span}),
+    received BIGINT NOT NULL DEFAULT ({clock}) CHECK (received {moment})
 );
 CREATE INDEX messages_newest ON messages (project, received);
 CREATE TABLE marks (
@@ -120,7 +128,7 @@ CREATE TABLE marks (
     who TEXT NOT NULL DEFAULT {me},
     machine TEXT NOT NULL,
     said TEXT NOT NULL,
-    received BIGINT NOT NULL DEFAULT ({clock}),
+    received BIGINT NOT NULL DEFAULT ({clock}) CHECK (received {moment}),
     PRIMARY KEY (message, reader, mark)
 );
 CREATE INDEX marks_newest ON marks (project, received)
@@ -201,7 +209,7 @@ CREATE TABLE items (
     seq BIGINT NOT NULL,
     shape TEXT NOT NULL,
     words TSVECTOR NOT NULL,
-    received BIGINT NOT NULL DEFAULT ({clock}),
+    received BIGINT NOT NULL DEFAULT ({clock}) CHECK (received {moment}),
     UNIQUE (uid, who)
 ) WITH (toast_tuple_target = 8160);
 ALTER TABLE items ALTER COLUMN words SET STATISTICS 1000;
@@ -214,7 +222,7 @@ CREATE TABLE forgotten (
     shape TEXT NOT NULL,
     who TEXT NOT NULL DEFAULT current_user,
     machine TEXT NOT NULL,
-    received BIGINT NOT NULL DEFAULT ({clock}),
+    received BIGINT NOT NULL DEFAULT ({clock}) CHECK (received {moment}),
     PRIMARY KEY (project, shape)
 )
 """
@@ -241,7 +249,11 @@ CREATE INDEX vectors_wordllama ON vectors USING hnsw ((data::halfvec(256)) halfv
 CREATE INDEX vectors_minilm ON vectors USING hnsw ((data::halfvec(384)) halfvec_cosine_ops)
     WHERE model = 'all-minilm-l6-v2-384'
 """
-_GUARDED_VECTORS = protect("vectors", "INSERT", "UPDATE", "DELETE", removes=SEEN)
+#: Of one's own items only: who puts one beside another's takes the place of the one that belongs there.
+_OF_OWN = (
+    f"EXISTS (SELECT 1 FROM items i WHERE i.id = item AND i.project = vectors.project AND i.who = {ME})"  # noqa: S608
+)
+_GUARDED_VECTORS = protect("vectors", "INSERT", "UPDATE", "DELETE", removes=SEEN, added=_OF_OWN)
 
 #: The first is what brings an empty store to version 1, and so on. Where the engines have nothing in
 #: common, a step has one text for each; one without a text has nothing to do.

@@ -15,6 +15,8 @@ These are part of steps that were released: they are never changed, only followe
 
 from __future__ import annotations
 
+#: What the engine says to a row that these do not let in.
+REFUSED = "row-level security"
 #: The role that asks, and its projects.
 ME = "CAST(current_user AS TEXT)"
 MINE = f"ARRAY(SELECT m.project FROM members m WHERE m.who = {ME})"  # noqa: S608
@@ -26,15 +28,15 @@ SEEN = (
 OWN = f"who = {ME} AND ({SEEN})"
 
 
-def protect(table: str, *writes: str, changes: str = OWN, removes: str = OWN) -> str:
+def protect(table: str, *writes: str, changes: str = OWN, removes: str = OWN, added: str = "true") -> str:
     """For a table with `project` and `who`: which of INSERT, UPDATE and DELETE members may do. They add in
-    their own name only; what they may change and take away beyond their own, `changes` and `removes` say.
-    UPDATE may name the columns: UPDATE (state, holder)."""
+    their own name only, and where `added` holds, too; what they may change and take away beyond their own,
+    `changes` and `removes` say. UPDATE may name the columns: UPDATE (state, holder)."""
     rules = [_rule(table, "SELECT", f"USING ({SEEN})")]
     for write in writes:
         what = write.partition(" ")[0]
         limits = {
-            "INSERT": f"WITH CHECK ({OWN})",
+            "INSERT": f"WITH CHECK ({OWN} AND {added})",
             "UPDATE": f"USING ({changes}) WITH CHECK ({changes})",
             "DELETE": f"USING ({removes})",
         }

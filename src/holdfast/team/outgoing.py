@@ -23,12 +23,11 @@ from holdfast.errors import BadInput, Damaged, Forbidden, HoldfastError, Unavail
 from holdfast.material import redactor_of
 from holdfast.store import catalogue, happened, posted
 from holdfast.store.database import Store
+from holdfast.store.policies import REFUSED
 from holdfast.team.shared import Projects
 
 #: Lines of one transaction.
 _TOGETHER = 500
-#: What a policy of the store's says to a row it does not let in.
-_BY_POLICY = "row-level security"
 #: Of a note of the trail, what is not ids and figures.
 _WORDS = ("what",)
 _FIRST_HOOK_MS = 60_000
@@ -194,5 +193,5 @@ def _is_refused(problem: HoldfastError) -> bool:
     """Whether these rows are what is wrong, and not the store."""
     cause = problem.__cause__
     if isinstance(cause, ProgrammingError):
-        return _BY_POLICY in str(cause)
+        return REFUSED in str(cause)
     return isinstance(cause, (DataError, IntegrityError))

@@ -140,7 +140,7 @@ class _Turn:
             return
         incoming = Incoming(app, store)
         self._received += incoming.pull(self._projects.here())
-        self._received += self._remember(store)
+        self._remember(store)
         if incoming.trouble:
             raise BadInput(incoming.trouble)
 
@@ -171,12 +171,13 @@ class _Turn:
             outgoing.send(compare.owed(self._app, store, name, self._projects))
             self._state = replace(self._state, compared=here)
 
-    def _remember(self, store: Store) -> int:
-        """Deep memory, both ways, as long as there is time."""
+    def _remember(self, store: Store) -> None:
+        """Deep memory, both ways, as long as there is time. What others erased comes first: nothing that
+        hinders sending keeps it here."""
         from holdfast.memory import shared  # which compares texts: not loaded only to send what waits
 
+        self._received += shared.pull(self._app, store)
         self._sent += shared.push(self._app, store, max(1.0, self._until - elapsed()), self._everything)
-        return shared.pull(self._app, store)
 
 
 class Drain:
