@@ -111,6 +111,15 @@ def test_nobody_ends_another_machines_checkpoint(store: Store) -> None:
         assert catalogue.one(connection, "a")
 
 
+def test_a_machine_that_got_another_name_still_ends_its_own(store: Store) -> None:
+    with store.writing() as connection:
+        catalogue.add(connection, [entry("a"), entry("b")])
+        assert catalogue.of_machine(connection, "anns-new.name.1") == {"a", "b"}
+        assert catalogue.of_machine(connection, "ann.11") == set()
+        assert catalogue.end(connection, ["a"], "anns-new.name.1") == 1
+        assert catalogue.one(connection, "a") is None
+
+
 def test_a_list_is_newest_first_of_one_project_or_all_and_without_bodies(store: Store) -> None:
     with store.writing() as connection:
         entries = [
