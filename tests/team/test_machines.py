@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ import psycopg
 from sqlalchemy import select, text
 
 from holdfast.clock import at, now
+from holdfast.disk import messages
+from holdfast.store import catalogue, happened, posted
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import CHECKPOINTS, EVENTS
 from store.postgres import Server
@@ -109,7 +112,7 @@ def test_who_has_spoken_from_another_machine_can_be_answered(ann: Machine, ben: 
 def post(machine: Machine, session: str, words: str) -> None:
     """As that session: the client says so to the commands it runs."""
     from holdfast.clock import new_id
-    from holdfast.disk import board, messages
+    from holdfast.disk import board
 
     moment = now()
     said = messages.made(
@@ -120,6 +123,55 @@ def post(machine: Machine, session: str, words: str) -> None:
         **{"type": "note", "from": f"session:{session}", "to": "all", "text": words},
     )
     board.post(machine.app.home, board.place(str(machine.project)), said)
+
+
+def test_rows_that_are_none_of_ours_are_passed_over_and_no_name_reaches_the_terminal_raw(
+    ann: Machine, ben: Machine, postgresql: PostgreSQL
+) -> None:
+    """A member of the project can write to the store whatever fits its columns."""
+    begun(ann, ben)
+    taken = ann.take()
+    said = ann.say("board", "post", "who dredges?", "--type", "request", "--to", "role:lead")
+    ann.round()
+    ben.round()
+    with postgresql.writing() as connection:
+        row = connection.execute(select(CHECKPOINTS)).one()
+        whole = json.loads(row.entry)
+        evil = "\x1b[2Jevil" * 40
+        for uid, entry in {
+            "c1": '{"uid":"c1"}',
+            "c2": "[" * 100_000,
+            "c3": json.dumps({**whole, "uid": "c3", "state": "ok", "machine": "x", "pinned": 7}),
+        }.items():
+            known = catalogue.Entry(uid, PROJECT, evil, "", "", "", 1, entry, "")
+            catalogue.add(connection, [known])
+        note = json.dumps({"event": "test.noted", "session": "s1"})
+        happened.add(connection, [happened.Happened("e1", PROJECT, evil, "s1", 1, "test.noted", note)])
+        done = messages.marked(said["id"], "session:s9", now(), "done", "it is")
+        posted.mark(
+            connection,
+            [
+                posted.Mark(said["id"], "one", "done", PROJECT, evil, json.dumps(done)),
+                posted.Mark(
+                    said["id"],
+                    "session:s9",
+                    "done",
+                    PROJECT,
+                    evil,
+                    json.dumps({**done, "x": "x" * 1_200_000}),
+                ),
+                posted.Mark(said["id"], "two", "done", PROJECT, evil, "[" * 60_000),
+            ],
+        )
+    listed = ben.say("checkpoint", "list", "--team")
+    assert [one["uid"] for one in listed] == [taken["uid"], "c3"]
+    assert "\x1b" not in listed[1]["machine"]
+    assert len(listed[1]["machine"]) < 100
+    (noted,) = ben.say("events", "--team", "--kind", "test.noted")["events"]
+    assert "\x1b" not in noted["machine"]
+    assert ben.round().received == 0
+    (open_,) = ben.say("board", "list")
+    assert (open_["id"], open_["state"]) == (said["id"], "open")
 
 
 def test_what_is_for_a_session_of_this_machine_stays_here(ann: Machine, ben: Machine) -> None:

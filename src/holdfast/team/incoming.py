@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.app import Holdfast
 from holdfast.clock import at, now, rfc3339
-from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.core.jsontext import UNREADABLE, dump, load, record
 from holdfast.disk import board, files, messages
 from holdfast.errors import BadInput
 from holdfast.store import posted
@@ -22,8 +22,8 @@ VERSION = 1
 #: are ended by the store long before.
 _OVERLAP_MS = 180_000
 _LARGEST = 16 << 20
-#: Characters of one message, with all its names; ours are shorter.
-_LONGEST = 1 << 16
+#: Characters of one message, or mark, with all its names, and of the name of a machine; ours are shorter.
+_LONGEST, _NAME = 1 << 16, 100
 
 
 class Incoming:
@@ -75,7 +75,7 @@ class Incoming:
             and (made := _here(one, lag))
         ]
         known = there.messages.keys() | {one["id"] for one in new}
-        upon = {(one["of"], one["by"], one["mark"]) for those in there.marks.values() for one in those}
+        upon = {_key(one) for those in there.marks.values() for one in those}
         more = [
             made
             for one in marks
@@ -104,31 +104,27 @@ class Incoming:
 
 def _here(one: posted.Message, lag: int) -> dict | None:
     """With times of this clock, and the machine it is from."""
-    said = _loaded(one.said)
-    if said is None or not messages.is_message(said) or said["id"] != one.uid or len(one.said) > _LONGEST:
+    said = record(one.said) if len(one.said) <= _LONGEST else {}
+    if not messages.is_message(said) or said["id"] != one.uid:
         return None
     life = at(said["expires"]) - at(said["at"])
     waited = max(0, life - one.lasts_ms)  # where it was posted, before the store heard of it
     begun = one.received - waited + lag
-    moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine}
+    moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine[:_NAME]}
     if said["after"]:
         moved["after"] = rfc3339(begun + at(said["after"]) - at(said["at"]))
     return {**said, **moved}
 
 
 def _mark_here(one: posted.Mark, lag: int) -> dict | None:
-    said = _loaded(one.said)
-    if said is None or not messages.is_mark(said):
+    said = record(one.said) if len(one.said) <= _LONGEST else {}
+    if not messages.is_mark(said) or _key(said) != (one.message, one.reader, one.mark):
         return None
-    return {**said, "at": rfc3339(one.received + lag), "machine": one.machine}
+    return {**said, "at": rfc3339(one.received + lag), "machine": one.machine[:_NAME]}
 
 
-def _loaded(said: str) -> dict | None:
-    try:
-        value = load(said)
-    except UNREADABLE:
-        return None
-    return value if isinstance(value, dict) else None
+def _key(mark: dict) -> tuple[str, str, str]:
+    return mark["of"], mark["by"], mark["mark"]
 
 
 def _kept(path: str) -> tuple[dict[str, int], dict[str, int]]:
