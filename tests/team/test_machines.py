@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import psycopg
@@ -316,6 +317,36 @@ def test_joining_tells_what_was_there_before_and_leaving_ends_it(
     ann.note(2)
     assert not (ann.home / "outbox").exists()
     assert ann.tried("sync").returncode == 2
+
+
+def test_who_has_left_is_not_brought_back_by_what_still_runs(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL
+) -> None:
+    from holdfast.team.sync import Drain
+
+    ann = Machine(tmp_path / "ann")
+    ann.say("team", "join", server.url)
+    ann.begin()
+    before = ann.app
+    ways = (("watch", "--interval", "1"), ("sync", "--watch"), ("serve", "--port", "0"))
+    running = [ann.started(*words, stdout=subprocess.DEVNULL) for words in ways]
+    try:
+        ann.note(1)
+        until(lambda: ("test.noted", PROJECT) in events(postgresql))
+        until(lambda: (ann.home / "watch.lock").exists() and (ann.home / "serve.json").exists())
+        ann.say("team", "leave")
+        time.sleep(7)  # longer than between two rounds where nothing waits
+        assert not (ann.home / "outbox").exists()
+        Drain().look(before)  # with the settings it was started with
+        assert not (ann.home / "outbox").exists()
+        ann.say("team", "join", server.url)
+        ann.note(2)
+        until(lambda: len([one for one in events(postgresql) if one[0] == "test.noted"]) == 2)
+    finally:
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        for process in running:
+            process.wait(60)
 
 
 def test_who_leaves_while_something_waits_is_told_so(
