@@ -382,6 +382,67 @@ def test_the_service_and_the_watcher_send_what_waits_and_take_in_what_comes(
         watcher.wait(60)
 
 
+def test_who_joins_another_store_is_told_what_stands_there(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS second WITH (FORCE)")
+        connection.execute("CREATE DATABASE second")
+    second = server.url.replace("/postgres?", "/second?")
+    try:
+        there = PostgreSQL(second)
+        there.bring_up()
+        there.close()
+        ben = Machine(tmp_path / "ben", second)
+        begun(ben)
+        ben.say("board", "post", "it stands there since long ago")
+        ben.round()
+        there = PostgreSQL(second)
+        with there.writing() as connection:
+            connection.execute(text("UPDATE messages SET received = received - 600000"))
+        there.close()
+        ann = Machine(tmp_path / "ann", server.url)
+        begun(ann)
+        ann.round()
+        ann.url = second
+        assert ann.round().received == 1
+        (ann.home / "board").rename(ann.home / "board.lost")
+        (ann.home / "outbox" / "pulled.json").write_text(
+            (ann.home / "outbox" / "pulled.json").read_text().partition(',"seen"')[0] + ',"seen":{}}'
+        )
+        assert ann.round().received == 0
+        assert ann.round(everything=True).received == 1
+    finally:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("DROP DATABASE second WITH (FORCE)")
+
+
+def test_who_joins_against_the_environment_changes_nothing(ann: Machine) -> None:
+    done = ann.tried("team", "join", "postgresql://ann@localhost/other")
+    assert done.returncode == 2
+    assert "HOLDFAST_STORE_URL" in done.stderr
+    assert "store" not in (
+        (ann.home / "config.yaml").read_text() if (ann.home / "config.yaml").exists() else ""
+    )
+
+
+def test_erasures_that_the_team_has_not_heard_of_keep_one_from_leaving(
+    tmp_path: Path, engine: Server, postgresql: PostgreSQL
+) -> None:
+    from holdfast.memory import own
+
+    ann = Machine(tmp_path / "ann")
+    ann.say("team", "join", engine.url)
+    ann.round()
+    engine.kill()
+    for number in range(9):  # that the store is away is noted, too, and waits
+        own.owe(ann.app, PROJECT, [f"shape {number}"])
+    done = ann.tried("team", "leave")
+    assert done.returncode == 5, done.stdout
+    assert ann.say("team", "leave", "--force")["lost"] >= 9
+    engine.start()
+
+
 def test_a_home_that_was_copied_is_another_machine(tmp_path: Path) -> None:
     from holdfast.store import machine
 

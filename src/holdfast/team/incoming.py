@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.app import Holdfast
 from holdfast.clock import at, now, rfc3339
+from holdfast.core.digest import sha256_hex
 from holdfast.core.jsontext import UNREADABLE, dump, load, record
 from holdfast.disk import board, files, messages
 from holdfast.errors import BadInput
@@ -28,12 +29,15 @@ _LONGEST, _NAME = 1 << 16, 100
 
 class Incoming:
     """`seen` are messages that were taken in lately, by board and id: one that is over and was tidied away
-    must not come again."""
+    must not come again. `everything`: also what was asked for before."""
 
-    def __init__(self, app: Holdfast, store: Store) -> None:
+    def __init__(self, app: Holdfast, store: Store, everything: bool = False) -> None:
         self._home, self._store = app.home, store
         self._path = app.home.outbox + "/pulled.json"
-        self._since, self._seen = _kept(self._path)
+        self._of = sha256_hex(store.where.encode())[:16]
+        self._since, self._seen = _kept(self._path, self._of)
+        if everything:
+            self._since = {}
         self.trouble = ""
 
     def pull(self, here: Mapping[str, Sequence[str]]) -> int:
@@ -98,7 +102,7 @@ class Incoming:
     def _keep(self) -> None:
         newest = max(self._since.values(), default=0)
         self._seen = {uid: at for uid, at in self._seen.items() if at >= newest - 2 * _OVERLAP_MS}
-        said = {"v": VERSION, "since": self._since, "seen": self._seen}
+        said = {"v": VERSION, "of": self._of, "since": self._since, "seen": self._seen}
         files.replace(self._path, dump(said).encode() + b"\n", durable=False)
 
 
@@ -127,13 +131,15 @@ def _key(mark: dict) -> tuple[str, str, str]:
     return mark["of"], mark["by"], mark["mark"]
 
 
-def _kept(path: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Damaged or gone: all that stands is asked for again, and what is there is known by its id."""
+def _kept(path: str, of: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Damaged, gone or of another store: all that stands is asked for again, and what is there is known by
+    its id."""
     try:
         said = load(files.read(path, _LARGEST).decode())
     except (OSError, BadInput, *UNREADABLE):
         said = {}
-    parts = [said.get(name) if isinstance(said, dict) else None for name in ("since", "seen")]
+    known = said if isinstance(said, dict) and said.get("of") == of else {}
+    parts = [known.get(name) for name in ("since", "seen")]
     since, seen = (
         {k: v for k, v in part.items() if type(v) is int} if isinstance(part, dict) else {}
         for part in parts

@@ -149,7 +149,7 @@ class _Turn:
             self._state = replace(self._state, why=outgoing.why or self._state.why)
         if self._only_send:
             return
-        incoming = Incoming(app, store)
+        incoming = Incoming(app, store, self._everything)
         self._received += incoming.pull(self._projects.here())
         self._received += self._remember(store)
         if incoming.trouble:
