@@ -43,7 +43,7 @@ _TLS = ("require", "verify-ca", "verify-full")
 _NOT_ASKED = frozenset({"hostaddr", "password", "service", "sslpassword", "user"})
 _ROLE = "holdfast_role"
 #: SQLSTATE of a missing privilege, and of a row that a policy refuses.
-_NOT_ALLOWED = "42501"
+NOT_ALLOWED = "42501"
 #: The same where a role is to be taken that is not there.
 _NO_ROLE = "22023"
 
@@ -130,7 +130,7 @@ class PostgreSQL(Store):
 
     def _trouble(self, problem: BaseException) -> HoldfastError:
         said = str(problem).strip().splitlines()[0][:300]
-        if getattr(problem, "sqlstate", "") == _NOT_ALLOWED:
+        if getattr(problem, "sqlstate", "") == NOT_ALLOWED:
             return Forbidden(
                 f"{self.where} does not let this role do that ({said}): it is no member of that project, "
                 "or only the owner of the tables may; `holdfast team status` says which role it is"
