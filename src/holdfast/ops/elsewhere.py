@@ -49,7 +49,7 @@ def events(
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """(note of the trail, machine)."""
     with store.reading() as connection:
-        found = happened.newest(connection, None, kind, session, limit)
+        found = happened.newest(connection, kind, session, limit)
     return ((record(one.data), called(one.machine)) for one in found)
 
 
