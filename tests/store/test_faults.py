@@ -308,6 +308,23 @@ def test_who_asks_for_less_is_refused(mode: str) -> None:
         _address(f"postgresql://a:hunter22@db.example.org/t?sslmode={mode}")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://a:hunter22@localhost/t?host=db.example.org",
+        "postgresql://a:hunter22@localhost/t?hostaddr=192.0.2.7",
+        "postgresql://a:hunter22@localhost/t?service=elsewhere",
+        "postgresql://a@localhost/t?password=hunter22",
+        "postgresql://a@localhost/t?sslpassword=hunter22",
+        "postgresql://localhost/t?user=hunter22",
+    ],
+)
+def test_an_address_that_says_another_host_or_a_password_behind_its_back_is_refused(url: str) -> None:
+    with pytest.raises(BadInput, match="before the question mark") as refused:
+        _address(url)
+    assert "hunter22" not in str(refused.value)
+
+
 def test_doctor_says_as_whom_a_machine_asks(postgresql: PostgreSQL, server: Server, tmp_path: Path) -> None:
     app = machine(tmp_path, server.url)
     assert [(check.ok, "no members yet" in check.what) for check in parts.team(app)] == [(True, True)]

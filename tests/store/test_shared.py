@@ -111,6 +111,15 @@ def test_nobody_ends_another_machines_checkpoint(store: Store) -> None:
         assert catalogue.one(connection, "a")
 
 
+def test_a_machine_that_got_another_name_still_ends_its_own(store: Store) -> None:
+    with store.writing() as connection:
+        catalogue.add(connection, [entry("a"), entry("b")])
+        assert catalogue.of_machine(connection, "anns-new.name.1") == {"a", "b"}
+        assert catalogue.of_machine(connection, "ann.11") == set()
+        assert catalogue.end(connection, ["a"], "anns-new.name.1") == 1
+        assert catalogue.one(connection, "a") is None
+
+
 def test_a_list_is_newest_first_of_one_project_or_all_and_without_bodies(store: Store) -> None:
     with store.writing() as connection:
         entries = [
@@ -135,11 +144,10 @@ def test_events_come_in_the_order_in_which_the_store_heard_of_them(store: Store)
         happened.add(connection, [event("a", at=9_000_000)])
         connection.execute(update(EVENTS).values(received=EVENTS.c.received - 1000))
         happened.add(connection, [event("b", at=1, event="task.added"), event("c", at=2, session="s2")])
-        assert {one.uid for one in happened.newest(connection, None, "", None, 2)} == {"b", "c"}
-        assert [one.uid for one in happened.newest(connection, None, "task.", None, 0)] == ["b"]
-        assert [one.uid for one in happened.newest(connection, HERE, "", "s2", 0)] == ["c"]
-        assert happened.newest(connection, "other", "", None, 0) == []
-        assert happened.newest(connection, None, "%", None, 0) == []
+        assert {one.uid for one in happened.newest(connection, "", None, 2)} == {"b", "c"}
+        assert [one.uid for one in happened.newest(connection, "task.", None, 0)] == ["b"]
+        assert [one.uid for one in happened.newest(connection, "", "s2", 0)] == ["c"]
+        assert happened.newest(connection, "%", None, 0) == []
 
 
 def test_a_message_stands_as_long_as_it_lasts_by_the_stores_clock(store: Store) -> None:

@@ -302,6 +302,24 @@ def test_what_the_store_refuses_is_set_aside_and_holds_up_nothing(
     assert "refused" not in ann.tried("status").stdout
 
 
+def test_a_mark_that_was_refused_is_not_compared_as_a_new_one(ann: Machine) -> None:
+    from holdfast.store.database import opened
+    from holdfast.team import compare
+    from holdfast.team.outgoing import refused
+    from holdfast.team.shared import Projects
+
+    begun(ann)
+    said = ann.say("board", "post", "who dredges?", "--type", "request", "--to", "all")
+    ann.round()
+    ann.say("board", "ack", said["id"], "I do", "--session", "s1")
+    outbox.seal(ann.app.home)
+    (segment,) = outbox.segments(ann.app.home)
+    Path(segment).rename(refused(ann.app.home))
+    app = ann.app
+    owed = compare.owed(app, opened(app), machine.this(app), Projects(app))
+    assert [line["kind"] for line in owed] == [outbox.MESSAGE]
+
+
 def test_what_the_outbox_lost_is_found_by_comparing(ann: Machine, postgresql: PostgreSQL) -> None:
     begun(ann)
     taken = ann.take()

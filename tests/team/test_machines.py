@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import psycopg
 from sqlalchemy import select, text
 
 from holdfast.clock import at, now
+from holdfast.disk import messages
+from holdfast.store import catalogue, happened, posted
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import CHECKPOINTS, EVENTS
 from store.postgres import Server
@@ -109,7 +113,7 @@ def test_who_has_spoken_from_another_machine_can_be_answered(ann: Machine, ben: 
 def post(machine: Machine, session: str, words: str) -> None:
     """As that session: the client says so to the commands it runs."""
     from holdfast.clock import new_id
-    from holdfast.disk import board, messages
+    from holdfast.disk import board
 
     moment = now()
     said = messages.made(
@@ -120,6 +124,55 @@ def post(machine: Machine, session: str, words: str) -> None:
         **{"type": "note", "from": f"session:{session}", "to": "all", "text": words},
     )
     board.post(machine.app.home, board.place(str(machine.project)), said)
+
+
+def test_rows_that_are_none_of_ours_are_passed_over_and_no_name_reaches_the_terminal_raw(
+    ann: Machine, ben: Machine, postgresql: PostgreSQL
+) -> None:
+    """A member of the project can write to the store whatever fits its columns."""
+    begun(ann, ben)
+    taken = ann.take()
+    said = ann.say("board", "post", "who dredges?", "--type", "request", "--to", "role:lead")
+    ann.round()
+    ben.round()
+    with postgresql.writing() as connection:
+        row = connection.execute(select(CHECKPOINTS)).one()
+        whole = json.loads(row.entry)
+        evil = "\x1b[2Jevil" * 40
+        for uid, entry in {
+            "c1": '{"uid":"c1"}',
+            "c2": "[" * 100_000,
+            "c3": json.dumps({**whole, "uid": "c3", "state": "ok", "machine": "x", "pinned": 7}),
+        }.items():
+            known = catalogue.Entry(uid, PROJECT, evil, "", "", "", 1, entry, "")
+            catalogue.add(connection, [known])
+        note = json.dumps({"event": "test.noted", "session": "s1"})
+        happened.add(connection, [happened.Happened("e1", PROJECT, evil, "s1", 1, "test.noted", note)])
+        done = messages.marked(said["id"], "session:s9", now(), "done", "it is")
+        posted.mark(
+            connection,
+            [
+                posted.Mark(said["id"], "one", "done", PROJECT, evil, json.dumps(done)),
+                posted.Mark(
+                    said["id"],
+                    "session:s9",
+                    "done",
+                    PROJECT,
+                    evil,
+                    json.dumps({**done, "x": "x" * 1_200_000}),
+                ),
+                posted.Mark(said["id"], "two", "done", PROJECT, evil, "[" * 60_000),
+            ],
+        )
+    listed = ben.say("checkpoint", "list", "--team")
+    assert [one["uid"] for one in listed] == [taken["uid"], "c3"]
+    assert "\x1b" not in listed[1]["machine"]
+    assert len(listed[1]["machine"]) < 100
+    (noted,) = ben.say("events", "--team", "--kind", "test.noted")["events"]
+    assert "\x1b" not in noted["machine"]
+    assert ben.round().received == 0
+    (open_,) = ben.say("board", "list")
+    assert (open_["id"], open_["state"]) == (said["id"], "open")
 
 
 def test_what_is_for_a_session_of_this_machine_stays_here(ann: Machine, ben: Machine) -> None:
@@ -266,6 +319,36 @@ def test_joining_tells_what_was_there_before_and_leaving_ends_it(
     assert ann.tried("sync").returncode == 2
 
 
+def test_who_has_left_is_not_brought_back_by_what_still_runs(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL
+) -> None:
+    from holdfast.team.sync import Drain
+
+    ann = Machine(tmp_path / "ann")
+    ann.say("team", "join", server.url)
+    ann.begin()
+    before = ann.app
+    ways = (("watch", "--interval", "1"), ("sync", "--watch"), ("serve", "--port", "0"))
+    running = [ann.started(*words, stdout=subprocess.DEVNULL) for words in ways]
+    try:
+        ann.note(1)
+        until(lambda: ("test.noted", PROJECT) in events(postgresql))
+        until(lambda: (ann.home / "watch.lock").exists() and (ann.home / "serve.json").exists())
+        ann.say("team", "leave")
+        time.sleep(7)  # longer than between two rounds where nothing waits
+        assert not (ann.home / "outbox").exists()
+        Drain().look(before)  # with the settings it was started with
+        assert not (ann.home / "outbox").exists()
+        ann.say("team", "join", server.url)
+        ann.note(2)
+        until(lambda: len([one for one in events(postgresql) if one[0] == "test.noted"]) == 2)
+    finally:
+        for process in running:
+            process.send_signal(signal.SIGINT)
+        for process in running:
+            process.wait(60)
+
+
 def test_who_leaves_while_something_waits_is_told_so(
     tmp_path: Path, engine: Server, postgresql: PostgreSQL
 ) -> None:
@@ -297,6 +380,67 @@ def test_the_service_and_the_watcher_send_what_waits_and_take_in_what_comes(
         watcher.send_signal(signal.SIGINT)
         service.communicate(timeout=60)
         watcher.wait(60)
+
+
+def test_who_joins_another_store_is_told_what_stands_there(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS second WITH (FORCE)")
+        connection.execute("CREATE DATABASE second")
+    second = server.url.replace("/postgres?", "/second?")
+    try:
+        there = PostgreSQL(second)
+        there.bring_up()
+        there.close()
+        ben = Machine(tmp_path / "ben", second)
+        begun(ben)
+        ben.say("board", "post", "it stands there since long ago")
+        ben.round()
+        there = PostgreSQL(second)
+        with there.writing() as connection:
+            connection.execute(text("UPDATE messages SET received = received - 600000"))
+        there.close()
+        ann = Machine(tmp_path / "ann", server.url)
+        begun(ann)
+        ann.round()
+        ann.url = second
+        assert ann.round().received == 1
+        (ann.home / "board").rename(ann.home / "board.lost")
+        (ann.home / "outbox" / "pulled.json").write_text(
+            (ann.home / "outbox" / "pulled.json").read_text().partition(',"seen"')[0] + ',"seen":{}}'
+        )
+        assert ann.round().received == 0
+        assert ann.round(everything=True).received == 1
+    finally:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute("DROP DATABASE second WITH (FORCE)")
+
+
+def test_who_joins_against_the_environment_changes_nothing(ann: Machine) -> None:
+    done = ann.tried("team", "join", "postgresql://ann@localhost/other")
+    assert done.returncode == 2
+    assert "HOLDFAST_STORE_URL" in done.stderr
+    assert "store" not in (
+        (ann.home / "config.yaml").read_text() if (ann.home / "config.yaml").exists() else ""
+    )
+
+
+def test_erasures_that_the_team_has_not_heard_of_keep_one_from_leaving(
+    tmp_path: Path, engine: Server, postgresql: PostgreSQL
+) -> None:
+    from holdfast.memory import own
+
+    ann = Machine(tmp_path / "ann")
+    ann.say("team", "join", engine.url)
+    ann.round()
+    engine.kill()
+    for number in range(9):  # that the store is away is noted, too, and waits
+        own.owe(ann.app, PROJECT, [f"shape {number}"])
+    done = ann.tried("team", "leave")
+    assert done.returncode == 5, done.stdout
+    assert ann.say("team", "leave", "--force")["lost"] >= 9
+    engine.start()
 
 
 def test_a_home_that_was_copied_is_another_machine(tmp_path: Path) -> None:

@@ -121,10 +121,11 @@ def test_a_role_that_was_there_before_is_not_dropped(app: Holdfast, server: Serv
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("CREATE ROLE carl LOGIN")
         connection.execute("CREATE ROLE dba LOGIN BYPASSRLS")
+        connection.execute("CREATE ROLE heir LOGIN NOINHERIT IN ROLE team")
     assert not roster.member_add(app, "carl", project=(P,)).is_new
     assert not roster.member_remove(app, "carl").role_dropped
     assert "carl" in roles(server)
-    for unlimited in ("dba", "team"):
+    for unlimited in ("dba", "heir", "team"):
         with pytest.raises(BadInput, match="nothing would limit it"):
             roster.member_add(app, unlimited, project=(P,))
 

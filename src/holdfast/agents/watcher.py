@@ -29,6 +29,7 @@ from holdfast.disk.messages import TRIGGER
 from holdfast.errors import MISTAKES, BadInput, HoldfastError
 from holdfast.ops.board import TRIGGER_MINUTES, send
 from holdfast.ops.breakpoints import drain
+from holdfast.ops.config import Current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class Row:
 
 class Watcher:
     def __init__(self, app: Holdfast) -> None:
-        self._app = app
+        self._current, self._app = Current(app), app
         self._machine = Machine()
         self._advisor = Advisor(app)
         self._told: dict[str, str] = {}  # who -> its status when that was last noted
@@ -188,6 +189,7 @@ class Watcher:
 
     def look(self, at_all: bool = True) -> Watch:
         """At all of them; else, in between, only at what may become urgent."""
+        self._app = self._current.app()
         moment, problems = now(), list[str]()
         if at_all:
             self._attempt(problems, "the spool", lambda: drain(self._app))
@@ -213,13 +215,13 @@ class Watcher:
         from holdfast.team.sync import Drain  # only in a team
 
         self._team = self._team or Drain()
-        self._sending = threading.Thread(target=self._send, args=(self._team,), daemon=True)
+        self._sending = threading.Thread(target=self._send, args=(self._team, self._app), daemon=True)
         self._sending.start()
         self._sending.join(_GLANCE_S)
 
-    def _send(self, drain: Drain) -> None:
+    def _send(self, drain: Drain, app: Holdfast) -> None:
         with suppress(HoldfastError, OSError):
-            drain.look(self._app)
+            drain.look(app)
 
     def _row(self, facts: Facts, moment: int) -> Row:
         gone = is_gone(facts.process, facts.last_at)

@@ -75,6 +75,15 @@ def text(record: dict, key: str) -> str:
     return value if type(value) is str else ""
 
 
+def record(text: str) -> dict:
+    """The one that is the whole of `text`; an empty one where that is anything else."""
+    try:
+        value = load(text)
+    except UNREADABLE:
+        return {}
+    return value if type(value) is dict else {}
+
+
 def load(text: str) -> object:
     """The one value that is the whole of `text`; raises one of UNREADABLE otherwise."""
     text = text.strip("\ufeff \t\r\n")

@@ -165,7 +165,7 @@ def mark(home: Home, key: str, marks: list[dict]) -> None:
     """Say what became of messages; durable when it returns."""
     _append(path(home, key), b"\n".join(map(index.line, marks)))
     for one in marks:
-        outbox.put(home, outbox.MARK, {"board": key, "said": one})
+        outbox.put(home, outbox.MARK, {"board": key, "said": one}, messages.mark_uid(one))
 
 
 def _append(own: str, data: bytes) -> None:

@@ -129,7 +129,7 @@ def is_torn(raw: bytes) -> bool:
 
 def _read(raw: bytes) -> dict | None:
     said = checked(raw)
-    whole = said is not None and (type(said.get("gone")) is str or _is_entry(said))
+    whole = said is not None and (type(said.get("gone")) is str or is_entry(said))
     return said if whole else None
 
 
@@ -153,7 +153,8 @@ def _unsealed(raw: bytes) -> bytes:
     return rest if raw.startswith(_HEAD) and written == b"%d" % checksum(rest) else b""
 
 
-def _is_entry(said: dict) -> bool:
+def is_entry(said: dict) -> bool:
+    """Whether it says all that a line says of a checkpoint."""
     return list(map(type, map(said.get, _NAMES))) == _KINDS  # of hundreds, with every checkpoint
 
 

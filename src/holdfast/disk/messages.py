@@ -67,6 +67,11 @@ def marked(of: str, by: str, now: int, mark: str, what: str = "") -> dict:
     return {name: whole[name] for name in MARKS}
 
 
+def mark_uid(mark: dict) -> str:
+    """One is known by whose it is, upon which message, and what it says of it."""
+    return f"{mark['of']} {mark['by']} {mark['mark']}"
+
+
 def is_message(said: dict) -> bool:
     if not all(type(said.get(name)) is str for name in NAMES) or not id_time(said["id"]):
         return False

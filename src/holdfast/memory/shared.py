@@ -29,7 +29,6 @@ from holdfast.memory.terms import key, shape, storable
 from holdfast.memory.unsent import Unsent, unsent
 from holdfast.store import machine
 from holdfast.store.database import Store
-from holdfast.store.policies import REFUSED
 from holdfast.store.projects import name_of, travels
 
 _BATCH = 200
@@ -184,8 +183,6 @@ class Team:
         try:
             yield
         except Forbidden as problem:
-            if REFUSED not in str(problem.__cause__):
-                raise
             self.refused[project] = str(problem)
 
     def name(self, folder: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -22,7 +22,7 @@ from holdfast.core.config import (
     variable,
     written,
 )
-from holdfast.disk import files
+from holdfast.disk import compiled, files
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops import configfile, configtext
 from holdfast.ops.configtext import Problem, nearest
@@ -175,6 +175,29 @@ def settled(app: Holdfast, flags: Iterable[str]) -> Holdfast:
         raise BadInput(what)
     app.config = config
     return app
+
+
+class Current:
+    """For whoever stays: settings are changed meanwhile."""
+
+    def __init__(self, app: Holdfast) -> None:
+        self._app, self._seen = app, _signature(app)
+
+    def app(self) -> Holdfast:
+        """With the settings as they are now. Wrong ones change nothing; `status` tells of them."""
+        seen = _signature(self._app)
+        if seen != self._seen:
+            app = settled(Holdfast(self._app.home, self._app.client_dir, self._app.environ), ())
+            app.config = Config(app.config.file, app.config.environment, self._app.config.flags)
+            self._app, self._seen = app, seen
+        return self._app
+
+
+def _signature(app: Holdfast) -> Sequence[int]:
+    try:
+        return compiled.signature(app.home.config)
+    except OSError:
+        return ()
 
 
 def _recompiled(app: Holdfast) -> Holdfast:

@@ -7,12 +7,13 @@ recalled is data, and nobody's here: never told as typed by whoever asks.
 from __future__ import annotations
 
 from dataclasses import replace
-from json import dumps, loads
+from json import dumps
 from typing import Literal
 
 from holdfast.clock import at as time_of
 from holdfast.clock import new_id, now, rfc3339
 from holdfast.core import checkpoint as checkpoints_core
+from holdfast.core.jsontext import record
 from holdfast.disk import messages
 from holdfast.disk.messages import DONE, NOTE, REQUEST
 from holdfast.errors import BadInput, MissingExtra, NotFound
@@ -122,17 +123,16 @@ def board_list(desk: Desk, project: str) -> board.Messages:
         marked = posted.marks(connection, [project], 0, clock)
     marks: dict[str, list[dict[str, str]]] = {}
     for one in marked:
-        said = _said(one.said)
+        said = record(one.said)
         if messages.is_mark(said):
             marks.setdefault(one.message, []).append(said)
     told = board.Messages()
     for each in found:
         # Over when the store says so: no other clock is compared with its.
-        said = {**_said(each.said), "id": each.uid, "expires": rfc3339(each.received + each.lasts_ms)}
+        said = {**record(each.said), "id": each.uid, "expires": rfc3339(each.received + each.lasts_ms)}
         if messages.is_message(said):
-            told.append(
-                replace(board.message_of(said, marks.get(each.uid, []), clock), machine=each.machine)
-            )
+            made = board.message_of(said, marks.get(each.uid, []), clock)
+            told.append(replace(made, machine=elsewhere.called(each.machine)))
     return told
 
 
@@ -192,12 +192,3 @@ def board_ack(desk: Desk, id: str, *, what: str = "") -> board.Acknowledged:  # 
             raise NotFound(f"no message {id[:40]!r} stands on a board of yours")
         posted.mark(connection, [posted.Mark(id, by, DONE, project, _MACHINE, dumps(made))])
     return board.Acknowledged(id, by, made["at"], made["what"])
-
-
-def _said(line: str) -> dict[str, str]:
-    """Of another machine: it may be anything."""
-    try:
-        value = loads(line)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

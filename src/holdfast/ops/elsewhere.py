@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from holdfast.app import Holdfast
-from holdfast.core.jsontext import UNREADABLE, load
+from holdfast.core.jsontext import record, text
+from holdfast.core.plain import excerpt
+from holdfast.disk import index
 from holdfast.errors import BadInput, NotFound
 from holdfast.store import catalogue, happened
 from holdfast.store.database import Store, opened
+
+_LONGEST_NAME = 80
 
 
 def checkpoints(
@@ -19,9 +24,10 @@ def checkpoints(
     with store.reading() as connection:
         found = catalogue.newest(connection, project, limit)
     for one in found:
-        entry = _said(one.entry)
-        if entry.get("uid") == one.uid:
-            yield one, entry
+        said = record(one.entry)
+        if index.is_entry(said) and said["uid"] == one.uid:
+            shown = replace(one, machine=called(one.machine), who=called(one.who))
+            yield shown, index.entry(said, said["path"], said["kept"])  # and of what else it says nothing
 
 
 def checkpoint(store: Store, uid: str) -> tuple[str, bytes]:
@@ -32,7 +38,7 @@ def checkpoint(store: Store, uid: str) -> tuple[str, bytes]:
         raise NotFound(
             f"the team has no checkpoint {uid[:40]!r}; `holdfast checkpoint list --team` shows them"
         )
-    where = f"{found.machine}:{_said(found.entry).get('path', '')}"
+    where = f"{called(found.machine)}:{text(record(found.entry), 'path')}"
     if not found.body:
         raise NotFound(f"what {uid} says stayed on its machine: {where}")
     return where, found.body.encode()
@@ -43,19 +49,16 @@ def events(
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """(note of the trail, machine)."""
     with store.reading() as connection:
-        found = happened.newest(connection, None, kind, session, limit)
-    return ((_said(one.data), one.machine) for one in found)
+        found = happened.newest(connection, kind, session, limit)
+    return ((record(one.data), called(one.machine)) for one in found)
+
+
+def called(name: str) -> str:
+    """Of a machine, or of who sent something, as it may be shown: whoever it is of chose it."""
+    return excerpt(name, _LONGEST_NAME)
 
 
 def store_of(app: Holdfast) -> Store:
     if not app.config["store.url"]:
         raise BadInput("no team is set up: holdfast team join postgresql://user@host/database")
     return opened(app)
-
-
-def _said(words: str) -> dict[str, Any]:
-    try:
-        value = load(words)
-    except UNREADABLE:
-        return {}
-    return value if isinstance(value, dict) else {}

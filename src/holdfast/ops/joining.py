@@ -10,7 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import new_id, now
 from holdfast.disk import files, outbox, trail
 from holdfast.errors import BadInput, Unavailable
-from holdfast.memory import shared
+from holdfast.memory import own, shared
 from holdfast.ops import config
 from holdfast.ops.words import many
 from holdfast.store.postgres import PostgreSQL
@@ -51,10 +51,10 @@ def join(app: Holdfast, url: str = "") -> Joined:
     """
     if url:
         PostgreSQL(url)  # BadInput, without repeating it
+        if app.config.environment.get("store.url", url) != url:
+            raise BadInput("HOLDFAST_STORE_URL is set to another store; unset it, or give that one")
         config.put(app, "store.url", url)
         app = config.settled(Holdfast(app.home, app.client_dir, app.environ), ())
-        if app.config["store.url"] != url:
-            raise BadInput("HOLDFAST_STORE_URL is set to another store; unset it, or give that one")
     elif not app.config["store.url"]:
         raise BadInput("which team? holdfast team join postgresql://user@host/database")
     made = sync.round(app, everything=True)
@@ -77,7 +77,7 @@ def leave(app: Holdfast, *, force: bool = False) -> Left:
     waits = 0
     if files.is_there(app.home.outbox):
         made = sync.round(app) if app.config["store.url"] else sync.Round(waiting=outbox.waiting(app.home))
-        waits = made.waiting
+        waits = made.waiting + shared.waits(app) + len(own.owed(app))
         if waits and not force:
             why = made.trouble or "somebody sends it just now"
             raise Unavailable(

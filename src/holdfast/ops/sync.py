@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.disk import outbox
+from holdfast.ops.config import Current
 from holdfast.ops.words import many
 from holdfast.team import sync as team
 
@@ -69,9 +70,9 @@ def _until_sent(app: Holdfast, everything: bool) -> Synced:
 
 
 def _stay(app: Holdfast, made: Synced) -> Synced:
-    drain = team.Drain()
+    drain, current = team.Drain(), Current(app)
     while True:
-        found = drain.look(app)
+        found = drain.look(current.app())
         if found:
             made = _synced(app, made.sent + found.sent, made.received + found.received, found)
         time.sleep(_LOOKS_S)

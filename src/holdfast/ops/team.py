@@ -30,7 +30,6 @@ _ENGINE = text(
 _OWNS = text(
     "SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('tasks')"
 )
-_LARGEST_PASSWORD = 1000
 
 
 @dataclass(frozen=True)

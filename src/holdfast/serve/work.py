@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.app import Holdfast
-from holdfast.disk import compiled, noted, trail
+from holdfast.disk import noted, trail
 from holdfast.errors import HoldfastError
 from holdfast.ops import contract
 from holdfast.ops.breakpoints import drain
-from holdfast.ops.config import settled
+from holdfast.ops.config import Current
 from holdfast.ops.registry import Operation
 from holdfast.ops.saves import Draft, Saved, keep
 
@@ -52,8 +52,7 @@ class _Batch:
 
 class Work:
     def __init__(self, app: Holdfast) -> None:
-        self._app = app
-        self._settings = _signature(app)
+        self._current = Current(app)
         self._lanes: dict[str, ThreadPoolExecutor] = {}
         self._running: set[Future[Any]] = set()
         self._writing = asyncio.Lock()
@@ -65,13 +64,7 @@ class Work:
         self.stopping = False
 
     def app(self) -> Holdfast:
-        """With the settings as they are now. Wrong ones change nothing; `status` tells of them."""
-        settings = _signature(self._app)
-        if settings != self._settings:
-            app = self._app
-            self._app = settled(Holdfast(app.home, app.client_dir, app.environ), ())
-            self._settings = settings
-        return self._app
+        return self._current.app()
 
     async def do(self, operation: Operation, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
         if given.get(_COUNTED.get(operation.name, "")) is not None:
@@ -184,10 +177,3 @@ def _kept(app: Holdfast, drafts: list[Draft]) -> dict[int, Saved | HoldfastError
             found = [problem] * len(those)
         done.update(zip(map(id, those), found, strict=True))
     return done
-
-
-def _signature(app: Holdfast) -> Sequence[int]:
-    try:
-        return compiled.signature(app.home.config)
-    except OSError:
-        return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from holdfast.store import once
 from holdfast.store.clocks import wall
@@ -46,14 +46,18 @@ def end(connection: Connection, uids: Collection[str], machine: str) -> int:
     if not uids:
         return 0
     gone = update(CHECKPOINTS).values(gone_at=wall(connection), body="")
-    mine = CHECKPOINTS.c.uid.in_(uids), CHECKPOINTS.c.machine == machine, _STANDS
+    mine = CHECKPOINTS.c.uid.in_(uids), _is_of(machine), _STANDS
     return connection.execute(gone.where(*mine)).rowcount
 
 
 def of_machine(connection: Connection, machine: str) -> set[str]:
     """uids of those that are not gone."""
-    mine = CHECKPOINTS.c.machine == machine, _STANDS
-    return set(connection.scalars(select(CHECKPOINTS.c.uid).where(*mine)))
+    return set(connection.scalars(select(CHECKPOINTS.c.uid).where(_is_of(machine), _STANDS)))
+
+
+def _is_of(machine: str) -> ColumnElement[bool]:
+    """By its id, which stays when it gets another name."""
+    return CHECKPOINTS.c.machine.endswith("." + machine.rpartition(".")[2], autoescape=True)
 
 
 def newest(connection: Connection, project: str | None, limit: int) -> list[Entry]:

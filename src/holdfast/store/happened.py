@@ -33,13 +33,9 @@ def add(connection: Connection, events: Sequence[Happened]) -> int:
     return once.add(connection, EVENTS, rows)
 
 
-def newest(
-    connection: Connection, project: str | None, kind: str, session: str | None, limit: int
-) -> list[Happened]:
+def newest(connection: Connection, kind: str, session: str | None, limit: int) -> list[Happened]:
     """Newest first, in the order in which the store heard of them: clocks of machines differ."""
     wanted = _READ.order_by(EVENTS.c.received.desc(), EVENTS.c.uid.desc()).limit(limit or None)
-    if project is not None:
-        wanted = wanted.where(EVENTS.c.project == project)
     if kind:
         wanted = wanted.where(EVENTS.c.event.startswith(kind, autoescape=True))
     if session is not None:

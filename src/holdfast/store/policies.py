@@ -15,8 +15,6 @@ These are part of steps that were released: they are never changed, only followe
 
 from __future__ import annotations
 
-#: What the engine says to a row that these do not let in.
-REFUSED = "row-level security"
 #: The role that asks, and its projects.
 ME = "CAST(current_user AS TEXT)"
 MINE = f"ARRAY(SELECT m.project FROM members m WHERE m.who = {ME})"  # noqa: S608

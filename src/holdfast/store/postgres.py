@@ -38,9 +38,12 @@ _FIXES = (
 )
 #: How a connection to another machine has to be: encrypted; more is for the address to say.
 _TLS = ("require", "verify-ca", "verify-full")
+#: What an address says before its question mark, or not at all: behind it, it would be shown, or lead past
+#: the host that was looked at.
+_NOT_ASKED = frozenset({"hostaddr", "password", "service", "sslpassword", "user"})
 _ROLE = "holdfast_role"
 #: SQLSTATE of a missing privilege, and of a row that a policy refuses.
-_NOT_ALLOWED = "42501"
+NOT_ALLOWED = "42501"
 #: The same where a role is to be taken that is not there.
 _NO_ROLE = "22023"
 
@@ -127,7 +130,7 @@ class PostgreSQL(Store):
 
     def _trouble(self, problem: BaseException) -> HoldfastError:
         said = str(problem).strip().splitlines()[0][:300]
-        if getattr(problem, "sqlstate", "") == _NOT_ALLOWED:
+        if getattr(problem, "sqlstate", "") == NOT_ALLOWED:
             return Forbidden(
                 f"{self.where} does not let this role do that ({said}): it is no member of that project, "
                 "or only the owner of the tables may; `holdfast team status` says which role it is"
@@ -151,6 +154,11 @@ def _address(url: str) -> URL:
         raise BadInput("store.url is no address; it takes postgresql://user@host/database") from None
     if address.drivername not in ("postgresql", "postgres"):
         raise BadInput("store.url has to begin with postgresql://")
+    if _NOT_ASKED & address.query.keys() or (address.host and "host" in address.query):
+        raise BadInput(
+            "store.url names its user, password and host before the question mark, and only there: "
+            "postgresql://user:password@host/database"
+        )
     return _encrypted(address.set(drivername="postgresql"))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from holdfast.app import Holdfast
 from holdfast.clock import now
-from holdfast.disk import board, index, outbox
+from holdfast.disk import board, index, messages, outbox
 from holdfast.store import catalogue
 from holdfast.store.database import Store
 from holdfast.team.outgoing import refused
@@ -37,13 +37,9 @@ def owed(app: Holdfast, store: Store, machine: str, projects: Projects) -> list[
         own = [one for one in said.values() if "machine" not in one]
         lines += [_line(outbox.MESSAGE, one["id"], {"root": found.root, "said": one}) for one in own]
         marks = [one for uid in said for one in found.of(uid) if "machine" not in one]
-        lines += [_line(outbox.MARK, _known_by(one), {"board": key, "said": one}) for one in marks]
+        lines += [_line(outbox.MARK, messages.mark_uid(one), {"board": key, "said": one}) for one in marks]
     aside = {line["uid"] for line in outbox.lines(refused(app.home))[0]}
     return [line for line in lines if line["uid"] not in aside]
-
-
-def _known_by(mark: dict) -> str:
-    return f"{mark['of']} {mark['by']} {mark['mark']}"
 
 
 def _line(kind: str, uid: str, data: dict) -> dict:

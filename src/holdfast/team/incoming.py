@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.app import Holdfast
 from holdfast.clock import at, now, rfc3339
-from holdfast.core.jsontext import UNREADABLE, dump, load
+from holdfast.core.digest import sha256_hex
+from holdfast.core.jsontext import UNREADABLE, dump, load, record
 from holdfast.disk import board, files, messages
 from holdfast.errors import BadInput
 from holdfast.store import posted
@@ -22,18 +23,21 @@ VERSION = 1
 #: are ended by the store long before.
 _OVERLAP_MS = 180_000
 _LARGEST = 16 << 20
-#: Characters of one message, with all its names; ours are shorter.
-_LONGEST = 1 << 16
+#: Characters of one message, or mark, with all its names, and of the name of a machine; ours are shorter.
+_LONGEST, _NAME = 1 << 16, 100
 
 
 class Incoming:
     """`seen` are messages that were taken in lately, by board and id: one that is over and was tidied away
-    must not come again."""
+    must not come again. `everything`: also what was asked for before."""
 
-    def __init__(self, app: Holdfast, store: Store) -> None:
+    def __init__(self, app: Holdfast, store: Store, everything: bool = False) -> None:
         self._home, self._store = app.home, store
         self._path = app.home.outbox + "/pulled.json"
-        self._since, self._seen = _kept(self._path)
+        self._of = sha256_hex(store.where.encode())[:16]
+        self._since, self._seen = _kept(self._path, self._of)
+        if everything:
+            self._since = {}
         self.trouble = ""
 
     def pull(self, here: Mapping[str, Sequence[str]]) -> int:
@@ -75,7 +79,7 @@ class Incoming:
             and (made := _here(one, lag))
         ]
         known = there.messages.keys() | {one["id"] for one in new}
-        upon = {(one["of"], one["by"], one["mark"]) for those in there.marks.values() for one in those}
+        upon = {_key(one) for those in there.marks.values() for one in those}
         more = [
             made
             for one in marks
@@ -98,46 +102,44 @@ class Incoming:
     def _keep(self) -> None:
         newest = max(self._since.values(), default=0)
         self._seen = {uid: at for uid, at in self._seen.items() if at >= newest - 2 * _OVERLAP_MS}
-        said = {"v": VERSION, "since": self._since, "seen": self._seen}
+        said = {"v": VERSION, "of": self._of, "since": self._since, "seen": self._seen}
         files.replace(self._path, dump(said).encode() + b"\n", durable=False)
 
 
 def _here(one: posted.Message, lag: int) -> dict | None:
     """With times of this clock, and the machine it is from."""
-    said = _loaded(one.said)
-    if said is None or not messages.is_message(said) or said["id"] != one.uid or len(one.said) > _LONGEST:
+    said = record(one.said) if len(one.said) <= _LONGEST else {}
+    if not messages.is_message(said) or said["id"] != one.uid:
         return None
     life = at(said["expires"]) - at(said["at"])
     waited = max(0, life - one.lasts_ms)  # where it was posted, before the store heard of it
     begun = one.received - waited + lag
-    moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine}
+    moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine[:_NAME]}
     if said["after"]:
         moved["after"] = rfc3339(begun + at(said["after"]) - at(said["at"]))
     return {**said, **moved}
 
 
 def _mark_here(one: posted.Mark, lag: int) -> dict | None:
-    said = _loaded(one.said)
-    if said is None or not messages.is_mark(said):
+    said = record(one.said) if len(one.said) <= _LONGEST else {}
+    if not messages.is_mark(said) or _key(said) != (one.message, one.reader, one.mark):
         return None
-    return {**said, "at": rfc3339(one.received + lag), "machine": one.machine}
+    return {**said, "at": rfc3339(one.received + lag), "machine": one.machine[:_NAME]}
 
 
-def _loaded(said: str) -> dict | None:
-    try:
-        value = load(said)
-    except UNREADABLE:
-        return None
-    return value if isinstance(value, dict) else None
+def _key(mark: dict) -> tuple[str, str, str]:
+    return mark["of"], mark["by"], mark["mark"]
 
 
-def _kept(path: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Damaged or gone: all that stands is asked for again, and what is there is known by its id."""
+def _kept(path: str, of: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Damaged, gone or of another store: all that stands is asked for again, and what is there is known by
+    its id."""
     try:
         said = load(files.read(path, _LARGEST).decode())
     except (OSError, BadInput, *UNREADABLE):
         said = {}
-    parts = [said.get(name) if isinstance(said, dict) else None for name in ("since", "seen")]
+    known = said if isinstance(said, dict) and said.get("of") == of else {}
+    parts = [known.get(name) for name in ("since", "seen")]
     since, seen = (
         {k: v for k, v in part.items() if type(v) is int} if isinstance(part, dict) else {}
         for part in parts

@@ -27,7 +27,8 @@ _SHORTEST_PASSWORD = 12
 _BESIDES = "_.@+-"
 _RESERVED = ("public", "none", "current_user", "current_role", "session_user")
 _ROLE = text(
-    "SELECT rolcanlogin, rolsuper OR rolbypassrls AS unlimited, "
+    "SELECT rolcanlogin, rolsuper OR rolbypassrls OR coalesce(pg_has_role(oid, "
+    "(SELECT relowner FROM pg_class WHERE oid = to_regclass('tasks')), 'MEMBER'), false) AS unlimited, "
     "shobj_description(oid, 'pg_authid') AS said FROM pg_roles WHERE rolname = :who"
 )
 #: Two who add the same one at once do so one after the other; roles are of the whole server.
@@ -129,7 +130,10 @@ def _made(connection: Connection, who: str, password: str) -> str:
     found = connection.execute(_ROLE, {"who": who}).one_or_none()
     if found is not None:
         if found.unlimited:
-            raise BadInput(f"the role {who} is a superuser, or bypasses policies: nothing would limit it")
+            raise BadInput(
+                f"the role {who} is a superuser, bypasses policies or has the rights of the tables' owner: "
+                "nothing would limit it"
+            )
         if password:
             raise BadInput(f"the role {who} is there already and keeps its password; leave --password-file")
         return ""

@@ -23,7 +23,7 @@ from holdfast.errors import BadInput, Damaged, Forbidden, HoldfastError, Unavail
 from holdfast.material import redactor_of
 from holdfast.store import catalogue, happened, posted
 from holdfast.store.database import Store
-from holdfast.store.policies import REFUSED
+from holdfast.store.postgres import NOT_ALLOWED
 from holdfast.team.shared import Projects
 
 #: Lines of one transaction.
@@ -34,12 +34,12 @@ _FIRST_HOOK_MS = 60_000
 
 
 class Outgoing:
-    """`refused` counts what was set aside, and `why`."""
+    """`why`: what the store said to what was set aside."""
 
     def __init__(self, app: Holdfast, store: Store, machine: str, projects: Projects) -> None:
         self._app, self._store, self._machine, self._projects = app, store, machine, projects
         self._redactor = cache(lambda root: redactor_of(app, root))
-        self.sent = self.refused = 0
+        self.sent = 0
         self.why = ""
 
     def send(self, lines: Sequence[dict]) -> None:
@@ -65,7 +65,6 @@ class Outgoing:
 
     def _set_aside(self, line: dict, problem: HoldfastError) -> None:
         files.append_durably(refused(self._app.home), index.line(line))
-        self.refused += 1
         self.why = str(problem)
 
     def _write(self, connection: Connection, lines: Sequence[dict]) -> int:
@@ -193,5 +192,5 @@ def _is_refused(problem: HoldfastError) -> bool:
     """Whether these rows are what is wrong, and not the store."""
     cause = problem.__cause__
     if isinstance(cause, ProgrammingError):
-        return REFUSED in str(cause)
+        return getattr(cause.orig, "sqlstate", "") == NOT_ALLOWED
     return isinstance(cause, (DataError, IntegrityError))

@@ -64,16 +64,27 @@ class State:
 
 
 def round(  # noqa: A001
-    app: Holdfast, *, everything: bool = False, only_send: bool = False, seconds: float = _SECONDS
+    app: Holdfast,
+    *,
+    everything: bool = False,
+    only_send: bool = False,
+    begins: bool = True,
+    seconds: float = _SECONDS,
 ) -> Round:
     """`everything`: also what the store has refused, and what it may lack; `only_send`: what waits, and no
-    more. What goes wrong with the store is told, not raised: it waits."""
+    more. `begins`: also where the home has not told its team anything yet; who was not asked to do so by a
+    person does not: the team may have been left a moment ago. What goes wrong with the store is told, not
+    raised: it waits."""
     if not app.config["store.url"]:
         raise BadInput("no team is set up: holdfast team join postgresql://user@host/database")
-    files.make_dir(app.home.outbox)
+    if begins:
+        files.make_dir(app.home.outbox)
     lock = files.Lock(app.home.outbox + "/lock")
-    if not lock.attempt():
-        return Round(waiting=outbox.waiting(app.home), busy=True)
+    try:
+        if not lock.attempt():
+            return Round(waiting=outbox.waiting(app.home), busy=True)
+    except FileNotFoundError:
+        return Round()
     with lock:
         return _Turn(app, everything, only_send, elapsed() + seconds).done()
 
@@ -138,7 +149,7 @@ class _Turn:
             self._state = replace(self._state, why=outgoing.why or self._state.why)
         if self._only_send:
             return
-        incoming = Incoming(app, store)
+        incoming = Incoming(app, store, self._everything)
         self._received += incoming.pull(self._projects.here())
         self._remember(store)
         if incoming.trouble:
@@ -195,7 +206,7 @@ class Drain:
         is_due = elapsed() >= self._last + _IDLE_S
         if not is_due and not outbox.size(app.home):
             return None
-        made = round(app, only_send=not is_due)
+        made = round(app, only_send=not is_due, begins=False)
         if is_due:
             self._last = elapsed()
         self._failed = self._failed + 1 if made.trouble else 0
