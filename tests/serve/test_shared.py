@@ -31,7 +31,7 @@ from holdfast.memory.shelf import Item
 from holdfast.ops import shared as operations
 from holdfast.ops.registry import READS, SHARED, WRITES, everything
 from holdfast.ops.shared import Desk
-from holdfast.store import catalogue, happened
+from holdfast.store import catalogue, happened, migrations
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import TASKS, TOKENS
 from holdfast.team import members, tokens
@@ -210,6 +210,15 @@ def test_a_member_reads_what_its_team_knows_and_of_others_nothing(
         assert (status, "stayed on its machine" in said["error"]) == (404, is_hers)
     (memory,) = shared.ask("GET", about, shared.ann)[1]["found"]
     assert (memory["origin"], memory["text"].startswith(">")) == ("teammate", False)
+
+
+def test_a_recall_says_by_what_it_has_searched(shared: Shared, postgresql: PostgreSQL) -> None:
+    told(postgresql, "ann", P)
+    with postgresql.writing() as connection:
+        connection.exec_driver_sql("DROP TABLE IF EXISTS vectors")
+        lacks = migrations.no_vectors(connection)
+    status, found = shared.ask("GET", f"/recall?query=gauge&project={P}", shared.ann)
+    assert (status, found["mode"]) == (200, f"keyword only: {lacks}")
 
 
 def test_a_member_speaks_on_the_boards_of_its_projects_only(shared: Shared) -> None:

@@ -98,15 +98,23 @@ def recalled(
     asked, name = recall.question(query), named(project)
     recall.check_between("limit", limit, 1, 50)
     recall.check_between("tokens", tokens, 50, 2500)
-    try:
-        embedder: embed.Embedder | None = embed.named(_EMBEDDER)
-        mode = f"words and vectors ({_EMBEDDER})"
-    except MissingExtra as problem:
-        embedder, mode = None, f"keyword only: {problem}"
-    found = search(Postgres(desk.store), embedder, asked, Filter(projects=(name,)), limit)
+    shelf = Postgres(desk.store)
+    embedder, mode = _embedder(shelf)
+    found = search(shelf, embedder, asked, Filter(projects=(name,)), limit)
     memories = [recall.memory_of(theirs(one.row, {}), name, []) for one in found]
     kept = recall.fitting(memories, tokens)
     return recall.fenced(mode, name, kept, len(memories) - len(kept))
+
+
+def _embedder(shelf: Postgres) -> tuple[embed.Embedder | None, str]:
+    """And by what is searched then."""
+    lacks = shelf.no_vectors()
+    if lacks:
+        return None, f"keyword only: {lacks}"
+    try:
+        return embed.named(_EMBEDDER), f"words and vectors ({_EMBEDDER})"
+    except MissingExtra as problem:
+        return None, f"keyword only: {problem}"
 
 
 def board_list(desk: Desk, project: str) -> board.Messages:

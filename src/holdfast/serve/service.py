@@ -70,7 +70,7 @@ def serve(
         File with its key.
     team
         For the members of the team instead, each by a token of `team token add` and with their own rights:
-        its tasks, and nothing of this home.
+        its tasks, boards, checkpoints, events and memory, and nothing of this home.
     """
     port = app.config["service.port"] if port is None else port
     if not 0 <= port <= 65535:
