@@ -27,7 +27,9 @@ class Joined:
 
     def __str__(self) -> str:
         if self.trouble:
-            return f"joined; {self.waiting:,} things wait until the store answers: {self.trouble}"
+            return (
+                f"joined; to be sent when the store answers: {many(self.waiting, 'thing')} ({self.trouble})"
+            )
         return f"joined {self.where}: {many(self.sent, 'thing')} sent, {self.received:,} received"
 
 
@@ -81,7 +83,7 @@ def leave(app: Holdfast, *, force: bool = False) -> Left:
         if waits and not force:
             why = made.trouble or "somebody sends it just now"
             raise Unavailable(
-                f"{many(waits, 'thing')} wait for the team's store ({why}); --force leaves them"
+                f"the team's store has not been told {many(waits, 'thing')} ({why}); --force leaves anyway"
             )
     config.drop(app, "store.url")
     if files.is_there(app.home.outbox):
