@@ -30,7 +30,7 @@ import numpy
 from sqlalchemy import Connection, text
 
 from harness import table
-from holdfast.memory import embed, postgres, search
+from holdfast.memory import embed, pgsql, postgres, search
 from holdfast.memory.shelf import Filter
 from holdfast.memory.terms import shape, telling
 from holdfast.store.postgres import PostgreSQL
@@ -192,11 +192,11 @@ def _batch(texts: Texts, start: int, count: int) -> list[tuple]:
         said = [texts.text(topic) for _ in range(min(_THREAD, start + count - first))]
         told = [" ".join(telling(one)) for one in said]
         project = _project(first // _THREAD)
-        scope = [postgres._project(project), "/csessions", "/oassistant"]
+        scope = [pgsql.project_word(project), "/csessions", "/oassistant"]
         for at, one in enumerate(said):
             near = " ".join(told[i] for i in (at - 1, at + 1) if 0 <= i < len(said))
             far = " ".join(told[i] for i in (at - 3, at - 2, at + 2, at + 3) if 0 <= i < len(said))
-            plain = map(postgres._plain, (one, near, far))
+            plain = map(pgsql.plain, (one, near, far))
             rows.append(
                 (f"u{first + at}", project, one, f"t{first}", first + at, shape(one), *plain, scope)
             )

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from holdfast.app import Holdfast
+from holdfast.memory import postgres
 from holdfast.memory.postgres import Postgres
 from holdfast.memory.shelf import Filter, Item
 from holdfast.ops import team
@@ -18,6 +19,22 @@ from store.postgres import Server
 
 TIDE = Item("a1", "decisions", "The gauge is polled every minute", "/p", "l", "s", at=10, source="/c/1")
 ONE = numpy.array([1.0, 0.0], dtype=numpy.float32)
+
+
+def test_among_very_many_those_that_hold_two_of_the_words_come_first(
+    postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_MANY", 5)
+    said = [
+        "the gauge of the pier",
+        "a lamp on the pier",
+        "the gauge and the lamp",
+        *(f"boat {n}" for n in range(9)),
+    ]
+    shelf = Postgres(postgresql, "here")
+    shelf.add([replace(TIDE, uid=f"u{at}", text=words, seq=at) for at, words in enumerate(said)])
+    found = [uid for uid, _ in shelf.keyword(["gauge", "lamp"], Filter(), 5)]
+    assert (found[0], sorted(found)) == ("u2", ["u0", "u1", "u2"])
 
 
 def test_without_pgvector_memory_goes_by_words_and_says_so_until_it_has_come(tmp_path: Path) -> None:

@@ -7,17 +7,16 @@ pgvector's, where the server has it; else, and that is said, words alone. Every 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import combinations
 from json import dumps
 from typing import Any
 
 from sqlalchemy import Connection, text
 
-from holdfast.memory.shelf import MOST_SOURCES, Counts, Filter, Item, Row, Told
-from holdfast.memory.terms import key, telling, words
+from holdfast.memory import pgsql
+from holdfast.memory.shelf import MOST_SOURCES, Counts, Filter, Item, Row
+from holdfast.memory.terms import telling
 from holdfast.store import migrations
 from holdfast.store.database import Store
 
@@ -25,21 +24,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import numpy
 
-_COLUMNS = (
-    "uid collection text project lineage session agent origin by kind at title files thread seq shape "
-    "first_at"
-).split()
-FAR = 3
-#: What a word counts: not at all, two or three away from the item, beside it, in it.
-_WEIGHTS = "'{0, 0.2, 0.5, 1}'"
-#: One occurrence, as ts_rank counts it.
-_ONE = 1.6449341
 #: Items from which the share of a word is told; that are counted; that are weighed for a question; and that
 #: are compared with a question one by one, because an index that all projects share is slower for so few.
 _SAMPLE, _COUNTED, _WEIGHED, _ONE_BY_ONE = 600, 5_000, 5_000, 8_000
-#: Among more items than this, one is weighed that holds two of the rarest words, or one that few hold: all
-#: that hold any are too many.
-_MANY, _PAIRED, _FEW = 50_000, 8, 500
+#: Among more items than this, those that hold any of the words are too many to be weighed.
+_MANY = 50_000
 #: How far an index is searched: more finds more, and takes longer.
 _SETTINGS = {
     "hnsw.ef_search": "800",
@@ -50,16 +39,6 @@ _SETTINGS = {
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
-_BESIDE = (
-    "(SELECT uid FROM items n WHERE n.thread = i.thread AND n.thread <> '' AND n.who = i.who "
-    "AND n.seq {} i.seq ORDER BY n.seq {} LIMIT 1)"
-)
-_ROWS = (
-    f"SELECT {', '.join(f'i.{name}' for name in _COLUMNS)}, i.sources, i.who, i.machine, "  # noqa: S608
-    f"{_BESIDE.format('<', 'DESC')} AS before, {_BESIDE.format('>', 'ASC')} AS after FROM items i "
-    # What is erased is deleted, whoever had put it there; what was sent at that very moment is not told.
-    "WHERE NOT EXISTS (SELECT 1 FROM forgotten f WHERE f.project = i.project AND f.shape = i.shape) AND "
-)
 
 
 class Postgres:
@@ -106,9 +85,9 @@ class Postgres:
         """How many are new. One that was forgotten is not taken in."""
         if not items:
             return 0
-        known = {row.uid: row for row in db.execute(_KNOWN, {"uids": list(items)})}
-        made = [_made(item, self.machine) for item in items.values() if item.uid not in known]
-        added = db.scalars(_INSERT, {"made": dumps(made)}).all() if made else []
+        known = {row.uid: row for row in db.execute(pgsql.KNOWN, {"uids": list(items)})}
+        made = [pgsql.made(item, self.machine) for item in items.values() if item.uid not in known]
+        added = db.scalars(pgsql.INSERT, {"made": dumps(made)}).all() if made else []
         fresh += added
         dated, replaced = [], []
         for uid, row in known.items():
@@ -120,11 +99,11 @@ class Postgres:
                 texts = {name: getattr(item, name) for name in ("text", "title", "kind", "shape")}
                 replaced.append({**dated[-1], **texts, "files": list(item.files)})
         if dated:
-            db.execute(_DATE, dated)
+            db.execute(pgsql.DATE, dated)
         if anew:
             fresh += [row.id for row in known.values()]
         if replaced:
-            db.execute(_REPLACE, replaced)
+            db.execute(pgsql.REPLACE, replaced)
             other = [one["id"] for one in replaced]
             fresh += [] if anew else other
             if self._with_vectors(db):
@@ -136,18 +115,18 @@ class Postgres:
         if not fresh:
             return
         threads: dict[str, list[Any]] = {}
-        for row in db.execute(_NEIGHBOURS, {"fresh": list(fresh), "far": 2 * FAR}):
+        for row in db.execute(pgsql.NEIGHBOURS, {"fresh": list(fresh), "far": 2 * pgsql.FAR}):
             threads.setdefault(row.thread or f"\0{row.id}", []).append(row)
         written: list[dict[str, Any]] = []
         for rows in threads.values():
-            own = [_searched(row) for row in rows]
+            own = [pgsql.searched(row) for row in rows]
             said = [" ".join(telling(one)) for one in own]
             new = [at for at, row in enumerate(rows) if row.is_fresh]
             for at, row in enumerate(rows):
-                if any(abs(row.place - rows[one].place) <= FAR for one in new):
-                    beside = {rows[one].place - row.place: said[one] for one in _within(rows, at)}
-                    written.append(_words(row, own[at], beside))
-        db.execute(_WORDS, written)
+                if any(abs(row.place - rows[one].place) <= pgsql.FAR for one in new):
+                    beside = {rows[one].place - row.place: said[one] for one in pgsql.within(rows, at)}
+                    written.append(pgsql.weighted(row, own[at], beside))
+        db.execute(pgsql.WORDS, written)
 
     def remove(self, uids: Iterable[str]) -> int:
         """The row, its words and its vectors at once for everybody who asks; the bytes on the server's disk
@@ -157,7 +136,7 @@ class Postgres:
 
     def _removed(self, db: Connection, condition: str, given: dict[str, Any]) -> int:
         """Its words stand with its neighbours, too."""
-        beside = db.scalars(text(_LEFT.format(condition)), {**given, "far": FAR}).all()
+        beside = db.scalars(text(pgsql.LEFT.format(condition)), {**given, "far": pgsql.FAR}).all()
         gone = db.execute(text(f"DELETE FROM items i WHERE {condition}"), given).rowcount  # noqa: S608
         self._write_words(db, beside)
         return gone
@@ -167,19 +146,19 @@ class Postgres:
     def keyword(self, words: Sequence[str], where: Filter, most: int) -> list[tuple[str, float]]:
         size = self.size(where)
         if size <= _MANY or len(words) == 1:
-            return self._weighed(words, where, most, size, {}, _any(words))
-        held = self._holding(words[:_PAIRED])
-        best = self._weighed(words, where, most, size, held, _some(words, held))
+            return self._weighed(words, where, most, size, {}, pgsql.any_of(words))
+        held = self._holding(words[: pgsql.PAIRED])
+        best = self._weighed(words, where, most, size, held, pgsql.some_of(words, held))
         if len(best) < most:  # two of them stand together in few
             known = {uid for uid, _ in best}
-            more = self._weighed(words, where, most, size, held, _any(words))
+            more = self._weighed(words, where, most, size, held, pgsql.any_of(words))
             best += [one for one in more if one[0] not in known]
         return best[:most]
 
     def _holding(self, words: Sequence[str]) -> dict[str, float]:
         """By how many items of all projects each word is held, as the server's statistics say."""
         asked = "EXPLAIN (FORMAT JSON) SELECT 1 FROM items WHERE words @@ to_tsquery('holdfast', :word)"
-        plans = {word: self._ask(asked, {"word": _quoted(word)})[0][0] for word in words}
+        plans = {word: self._ask(asked, {"word": pgsql.quoted(word)})[0][0] for word in words}
         return {word: float(plan[0]["Plan"]["Plan Rows"]) for word, plan in plans.items()}
 
     def _weighed(
@@ -196,15 +175,15 @@ class Postgres:
         if not words:
             return []
         numbers = range(len(words))
-        limits, values = _limits(where, every=False)
-        scope = _scope(where)
+        limits, values = pgsql.limits(where, every=False)
+        scope = pgsql.scope(where)
         asked = f"{'CAST(:scope AS tsquery) && ' if scope else ''}to_tsquery('holdfast', :query)"
         ranks = ", ".join(
-            f"ts_rank({_WEIGHTS}, i.words, to_tsquery('holdfast', :w{at})) AS r{at}" for at in numbers
+            f"ts_rank({pgsql.WEIGHTS}, i.words, to_tsquery('holdfast', :w{at})) AS r{at}" for at in numbers
         )
         counts = ", ".join(f"count(*) FILTER (WHERE r{at} > 0) AS n{at}" for at in numbers)
-        fits = " + ".join(_BM25.format(at=at) for at in numbers)
-        given: dict[str, Any] = {f"w{at}": _quoted(word) for at, word in enumerate(words)}
+        fits = " + ".join(pgsql.BM25.format(at=at) for at in numbers)
+        given: dict[str, Any] = {f"w{at}": pgsql.quoted(word) for at, word in enumerate(words)}
         given |= {
             f"s{at}": held.get(word, self._shares.get(word, 0.0) * size) for at, word in enumerate(words)
         }
@@ -228,10 +207,10 @@ class Postgres:
         counts = ", ".join(
             f"count(*) FILTER (WHERE words @@ to_tsquery('holdfast', :w{at}))" for at in range(len(words))
         )
-        limits, values = _limits(_broad(where))
+        limits, values = pgsql.limits(pgsql.broad(where))
         newest = "i.first_at" if len(where.projects) == 1 else "i.id"
         sample = f"SELECT i.words FROM items i WHERE true{limits} ORDER BY {newest} DESC LIMIT :sample"  # noqa: S608
-        given = {f"w{at}": _quoted(word) + ":A" for at, word in enumerate(words)}
+        given = {f"w{at}": pgsql.quoted(word) + ":A" for at, word in enumerate(words)}
         every, *held = self._ask(
             f"SELECT count(*), {counts} FROM ({sample}) AS i",  # noqa: S608
             {**given, **values, "sample": _SAMPLE},
@@ -241,7 +220,7 @@ class Postgres:
 
     def size(self, where: Filter) -> int:
         """To the last one where there are few; else as many as the server's own statistics say."""
-        limits, values = _limits(_broad(where))
+        limits, values = pgsql.limits(pgsql.broad(where))
         some = f"SELECT 1 FROM items i WHERE true{limits}"  # noqa: S608
         counted = f"SELECT count(*) FROM ({some} LIMIT :counted) AS few"  # noqa: S608
         few = int(self._ask(counted, {**values, "counted": _COUNTED})[0][0])
@@ -256,8 +235,8 @@ class Postgres:
         with self.asking() as db:
             if not self._with_vectors(db):
                 return []
-            limits, values = _limits(where, project="v.project")
-            given = {**values, "model": model, "vector": _halfvec(vector), "most": most}
+            limits, values = pgsql.limits(where, project="v.project")
+            given = {**values, "model": model, "vector": pgsql.halfvec(vector), "most": most}
             distance = f"CAST(v.data AS halfvec({len(vector)})) <=> CAST(:vector AS halfvec({len(vector)}))"
             # By the index, which knows no project; or, where few are meant, by a look at each.
             order = f"({distance})" if self._are_many(db, where) else f"({distance}) + 0"
@@ -265,14 +244,15 @@ class Postgres:
             found = db.execute(
                 text(
                     f"SELECT i.uid, 1 - ({distance}) FROM vectors v JOIN items i ON i.id = v.item "  # noqa: S608
-                    f"WHERE v.model = {_literal(model)} AND {of_size}{limits} ORDER BY {order} LIMIT :most"
+                    f"WHERE v.model = {pgsql.literal(model)} AND {of_size}{limits} "
+                    f"ORDER BY {order} LIMIT :most"
                 ),
                 given,
             ).all()
         return [(uid, float(fit)) for uid, fit in found]
 
     def _are_many(self, db: Connection, where: Filter) -> bool:
-        limits, values = _limits(where)
+        limits, values = pgsql.limits(where)
         some = f"SELECT 1 FROM items i WHERE true{limits} LIMIT :few"  # noqa: S608
         counted = text(f"SELECT count(*) FROM ({some}) AS few")  # noqa: S608
         return int(db.scalar(counted, {**values, "few": _ONE_BY_ONE}) or 0) == _ONE_BY_ONE
@@ -288,7 +268,7 @@ class Postgres:
                     f"WHERE i.uid = ANY(:uids) AND v.model = :model "
                     f"AND vector_dims(v.data) = {len(vector)} ORDER BY i.id DESC"
                 ),
-                {"uids": list(uids), "model": model, "vector": _halfvec(vector)},
+                {"uids": list(uids), "model": model, "vector": pgsql.halfvec(vector)},
             )
             return {uid: float(fit) for uid, fit in found}
 
@@ -297,7 +277,7 @@ class Postgres:
         with self.asking() as db:
             if not self._with_vectors(db):
                 return []
-            found = db.execute(_LACKING, {"model": model, "size": size, "most": most})
+            found = db.execute(pgsql.LACKING, {"model": model, "size": size, "most": most})
             return [(uid, f"{title}. {said}" if title else said) for uid, title, said in found]
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[str, numpy.ndarray]]) -> None:
@@ -311,10 +291,10 @@ class Postgres:
     ) -> None:
         if vectors and self._with_vectors(db):
             given = [
-                {"uid": uid, "model": model, "vector": _halfvec(one), "machine": self.machine}
+                {"uid": uid, "model": model, "vector": pgsql.halfvec(one), "machine": self.machine}
                 for uid, one in vectors
             ]
-            db.execute(_PUT_VECTOR, given)
+            db.execute(pgsql.PUT_VECTOR, given)
 
     # Items themselves
 
@@ -334,14 +314,14 @@ class Postgres:
         return [*reversed(earlier), middle, *later]
 
     def timeline(self, where: Filter, most: int) -> list[Row]:
-        limits, values = _limits(where)
+        limits, values = pgsql.limits(where)
         return self._rows(
             f"true{limits} ORDER BY i.first_at DESC, i.id DESC LIMIT :most", **values, most=most
         )
 
     def meant(self, uids: Sequence[str], where: Filter) -> set[str]:
         """Which of these are."""
-        limits, values = _limits(where)
+        limits, values = pgsql.limits(where)
         asked = f"SELECT i.uid FROM items i WHERE i.uid = ANY(:uids){limits}"  # noqa: S608
         return {row[0] for row in self._ask(asked, {**values, "uids": list(uids)})}
 
@@ -350,7 +330,7 @@ class Postgres:
         if uids:
             asked = "SELECT DISTINCT project FROM items WHERE uid = ANY(:uids)"
             return [row[0] for row in self._ask(asked, {"uids": list(uids)})]
-        return [row[0] for row in self._ask(_PROJECTS, {})]
+        return [row[0] for row in self._ask(pgsql.PROJECTS, {})]
 
     def alike(self, project: str, shapes: Sequence[str]) -> list[str]:
         """uids of all that say the same in a project."""
@@ -376,7 +356,7 @@ class Postgres:
         """Gone, and refused from whoever sends it again; each machine erases it when it next pulls."""
         with self.store.writing() as db:
             given = {"project": project, "shapes": sorted({one for one in shapes if one})}
-            db.execute(_FORGET, {**given, "machine": self.machine})
+            db.execute(pgsql.FORGET, {**given, "machine": self.machine})
             return self._removed(db, "i.project = :project AND i.shape = ANY(:shapes)", given)
 
     def forgotten(self, projects: Sequence[str]) -> list[tuple[str, str]]:
@@ -408,217 +388,9 @@ class Postgres:
             return list(db.execute(text(statement), given).all())
 
     def _rows(self, condition: str, **given: Any) -> list[Row]:
-        return [_row(one) for one in self._ask(_ROWS + condition, given)]
+        return [pgsql.row(one) for one in self._ask(pgsql.ROWS + condition, given)]
 
     def _with_vectors(self, db: Connection) -> bool:
         if self._has_vectors is None:
             self._has_vectors = migrations.has_vectors(db)
         return self._has_vectors
-
-
-_PROJECTS = (
-    "WITH RECURSIVE known AS ((SELECT project FROM items ORDER BY project LIMIT 1) UNION ALL "
-    "SELECT (SELECT i.project FROM items i WHERE i.project > known.project ORDER BY i.project LIMIT 1) "
-    "FROM known WHERE known.project IS NOT NULL) SELECT project FROM known WHERE project IS NOT NULL"
-)
-_KNOWN = text(
-    "SELECT id, uid, shape, at, text, title, kind FROM items WHERE uid = ANY(:uids) AND who = current_user"
-)
-_KINDS = {"at": "bigint", "first_at": "bigint", "seq": "bigint", "files": "text[]", "sources": "text[]"}
-_MADE = [*_COLUMNS, "sources", "machine"]
-_TYPED = ", ".join(f"{name} {_KINDS.get(name, 'text')}" for name in _MADE)
-_INSERT = text(
-    f"INSERT INTO items ({', '.join(_MADE)}, words) SELECT {', '.join(_MADE)}, '' "  # noqa: S608
-    f"FROM jsonb_to_recordset(CAST(:made AS jsonb)) AS made ({_TYPED}) WHERE NOT EXISTS "
-    "(SELECT 1 FROM forgotten f WHERE f.project = made.project AND f.shape = made.shape) "
-    "ORDER BY seq ON CONFLICT DO NOTHING RETURNING id"
-)
-_DATE = text(
-    "UPDATE items SET at = greatest(at, :at), first_at = least(first_at, :first_at), "
-    "sources = CASE WHEN :source = ANY(sources) OR cardinality(sources) >= :most THEN sources "
-    "ELSE sources || CAST(:source AS text) END WHERE id = :id AND "
-    "(at < :at OR first_at > :first_at OR NOT :source = ANY(sources))"
-)
-_REPLACE = text(
-    "UPDATE items SET text = :text, title = :title, kind = :kind, shape = :shape, files = :files, "
-    "first_at = :first_at WHERE id = :id"
-)
-#: Those that are fresh, with all that stands so near that it is told with them, each with its place.
-_NEIGHBOURS = text(
-    "WITH fresh AS (SELECT id, thread, who FROM items WHERE id = ANY(:fresh)), "
-    "placed AS (SELECT i.id, i.thread, "
-    "row_number() OVER (PARTITION BY i.thread, i.who ORDER BY i.seq, i.id) AS place "
-    "FROM items i WHERE (i.thread, i.who) IN (SELECT thread, who FROM fresh WHERE thread <> '') "
-    "UNION ALL SELECT id, thread, 0 FROM fresh WHERE thread = ''), "
-    "near AS (SELECT DISTINCT p.id, p.thread, p.place, p.id = ANY(:fresh) AS is_fresh FROM placed p "
-    "JOIN placed f ON f.id = ANY(:fresh) AND (f.id = p.id OR (f.thread = p.thread AND p.thread <> '' "
-    "AND p.place BETWEEN f.place - :far AND f.place + :far))) "
-    "SELECT i.id, n.thread, n.place, n.is_fresh, i.by, i.title, i.text, i.files, i.project, i.collection, "
-    "i.origin FROM near n JOIN items i USING (id) ORDER BY n.thread, n.place"
-)
-_LEFT = (
-    "WITH gone AS (SELECT id, thread, who, seq FROM items i WHERE {} AND thread <> '') "
-    "SELECT DISTINCT n.id FROM gone g CROSS JOIN LATERAL ("
-    "(SELECT id FROM items b WHERE b.thread = g.thread AND b.who = g.who AND b.seq <= g.seq "
-    "AND b.id NOT IN (SELECT id FROM gone) ORDER BY b.seq DESC LIMIT :far) UNION ALL "
-    "(SELECT id FROM items a WHERE a.thread = g.thread AND a.who = g.who AND a.seq >= g.seq "
-    "AND a.id NOT IN (SELECT id FROM gone) ORDER BY a.seq LIMIT :far)) n"
-)
-#: The same words again are not written: what is sent twice costs the index nothing.
-_WORDS = text(
-    "UPDATE items SET words = made.words FROM (SELECT setweight(to_tsvector('holdfast', :own), 'A') "
-    "|| setweight(to_tsvector('holdfast', :near), 'B') || setweight(to_tsvector('holdfast', :far), 'C') "
-    "|| array_to_tsvector(:scope) AS words) AS made WHERE id = :id AND items.words <> made.words"
-)
-_LACKING = text(
-    "SELECT uid, title, text FROM items i WHERE who = current_user AND NOT EXISTS (SELECT 1 FROM vectors v "
-    "WHERE v.item = i.id AND v.model = :model AND vector_dims(v.data) = :size) ORDER BY id LIMIT :most"
-)
-_PUT_VECTOR = text(
-    "INSERT INTO vectors (item, model, project, machine, data) SELECT id, :model, project, :machine, "
-    "CAST(:vector AS halfvec) FROM items WHERE uid = :uid AND who = current_user "
-    "ON CONFLICT (item, model) DO UPDATE SET data = excluded.data"
-)
-_FORGET = text(
-    "INSERT INTO forgotten (project, shape, machine) SELECT :project, shape, :machine "
-    "FROM unnest(CAST(:shapes AS text[])) AS shape ON CONFLICT DO NOTHING"
-)
-#: How rare a word is, times how often it stands in an item for its length: that of FTS5, see `index`.
-_RARE = "greatest(ln((items - {n} + 0.5) / ({n} + 0.5)), 1e-6)"
-_BM25 = (
-    _RARE.format(n="least(items, greatest(n{at}, :s{at}))")
-    + f" * r{{at}} * {_ONE} * 2.2 / (r{{at}} * {_ONE} + 1.2 * (0.25 + 0.75 * hits.size / every.size))"
-)
-
-
-def _made(item: Item, machine: str) -> dict[str, Any]:
-    said = {name: getattr(item, name, item.at) for name in _COLUMNS}
-    sources = getattr(item, "sources", ()) or (item.source,)
-    return {**said, "files": list(item.files), "sources": list(sources), "machine": machine}
-
-
-def _row(one: Any) -> Row:
-    said = {name: getattr(one, name) for name in _COLUMNS}
-    said |= {"files": tuple(one.files), "source": one.sources[0] if one.sources else ""}
-    return Told(
-        **said,
-        count=max(1, len(one.sources)),
-        sources=tuple(one.sources),
-        before=one.before or "",
-        after=one.after or "",
-        who=one.who,
-        machine=one.machine,
-    )
-
-
-def _searched(row: Any) -> str:
-    return f"{row.by}\n{row.title}\n{row.text}\n{' '.join(row.files)}"
-
-
-def _within(rows: Sequence[Any], at: int) -> Iterator[int]:
-    for one in range(max(0, at - FAR), min(len(rows), at + FAR + 1)):
-        if one != at:
-            yield one
-
-
-def _words(row: Any, own: str, beside: dict[int, str]) -> dict[str, Any]:
-    """As the columns of a tsvector; `beside`: what was said so many places away."""
-    near = [said for away, said in beside.items() if abs(away) == 1]
-    far = [said for away, said in beside.items() if 1 < abs(away) <= FAR]
-    return {
-        "id": row.id,
-        "own": _plain(own),
-        "near": _plain(" ".join(near)),
-        "far": _plain(" ".join(far)),
-        "scope": [_project(row.project), f"/c{row.collection}", f"/o{row.origin}"],
-    }
-
-
-def _plain(said: str) -> str:
-    """Words alone, without accents, so that no text is taken for an address, a path or a number."""
-    if not said.isascii():
-        parted = unicodedata.normalize("NFD", said)
-        said = "".join(letter for letter in parted if not unicodedata.combining(letter))
-    return " ".join(words(said))
-
-
-def _quoted(word: str) -> str:
-    """As one term of a tsquery: nothing somebody asks for is an operator."""
-    return f"'{_plain(word)}'"
-
-
-def _any(words: Sequence[str]) -> str:
-    return " | ".join(map(_quoted, words))
-
-
-def _some(words: Sequence[str], held: dict[str, float]) -> str:
-    rare = [word for word in held if held[word] <= _FEW]
-    pairs = [f"({_quoted(one)} & {_quoted(other)})" for one, other in combinations(words[:_PAIRED], 2)]
-    return " | ".join([*map(_quoted, rare), *pairs])
-
-
-def _project(name: str) -> str:
-    return f"/p{key(name)}"
-
-
-def _scope(where: Filter) -> str:
-    """What limits a search, as a tsquery: it is matched together with the words asked for."""
-    every = (
-        [_project(one) for one in where.projects],
-        [f"/c{one}" for one in where.collections],
-        [f"/o{one}" for one in where.origins],
-    )
-    return " & ".join(f"({' | '.join(map(_lexeme, some))})" for some in every if some)
-
-
-def _lexeme(said: str) -> str:
-    return "'" + said.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def _literal(said: str) -> str:
-    """A model by name and not as a parameter: an index for one is used where it is named. `:` would be a
-    parameter of its own."""
-    return "'" + said.replace("'", "''").replace(":", "\\:") + "'"
-
-
-def _broad(where: Filter) -> Filter:
-    return Filter(where.projects, where.collections, where.origins)
-
-
-def _limits(where: Filter, every: bool = True, project: str = "i.project") -> tuple[str, dict[str, Any]]:
-    """Conditions and their values. Not `every`: but for those that `_scope` has."""
-    sql: list[str] = []
-    values: dict[str, Any] = {}
-
-    def among(name: str, column: str, given: Sequence[str]) -> None:
-        if len(given) == 1:  # an index on it is in order for one alone
-            sql.append(f"{column} = :{name}")
-            values[name] = given[0]
-        elif given:
-            sql.append(f"{column} = ANY(:{name})")
-            values[name] = list(given)
-
-    if every:
-        among("in_projects", project, where.projects)
-        among("in_collections", "i.collection", where.collections)
-        among("in_origins", "i.origin", where.origins)
-    among("in_kinds", "i.kind", where.kinds)
-    for name, condition, value in (
-        ("in_session", "i.session = :in_session", where.session),
-        ("since", "i.first_at >= :since", where.since),
-        ("until", "i.first_at < :until", where.until),
-    ):
-        if value:
-            sql.append(condition)
-            values[name] = value
-    if where.file:
-        sql.append("EXISTS (SELECT 1 FROM unnest(i.files) AS f WHERE f = :in_file OR f LIKE :ends_in_file)")
-        plain = where.file.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        values |= {"in_file": where.file, "ends_in_file": f"%/{plain.lstrip('/')}"}
-    return "".join(f" AND {one}" for one in sql), values
-
-
-def _halfvec(vector: numpy.ndarray) -> str:
-    from pgvector import HalfVector
-
-    return str(HalfVector(vector).to_text())

@@ -21,7 +21,8 @@ from holdfast.errors import BadInput, Forbidden
 from holdfast.memory import own
 from holdfast.memory.embed import Embedder
 from holdfast.memory.index import Index
-from holdfast.memory.postgres import FAR, Postgres
+from holdfast.memory.pgsql import FAR
+from holdfast.memory.postgres import Postgres
 from holdfast.memory.qdrant import Qdrant, VectorsAway
 from holdfast.memory.search import Found, search
 from holdfast.memory.shelf import COLLECTIONS, ORIGINS, Filter, Row, Told
