@@ -530,3 +530,14 @@ def test_a_collection_that_there_is_not_is_named(alice: Machine) -> None:
     alice.app = usual(alice, "decisions,sesions")
     with pytest.raises(BadInput, match="'sesions'; there are topics"):
         alice.push()
+
+
+def test_a_machine_that_is_called_otherwise_has_sent_nothing_twice(
+    alice: Machine, postgresql: PostgreSQL
+) -> None:
+    alice.take(SAID)
+    assert alice.push() == 1
+    alice.app = Holdfast.open({**alice.app.environ, "HOLDFAST_TEAM_MACHINE": "lighthouse"})
+    assert alice.push() == 0
+    with postgresql.reading() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM items")) == 1

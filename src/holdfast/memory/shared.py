@@ -167,8 +167,9 @@ class Team:
         self.collections = collections_of(app)
         self.machine = machine.this(app)
         #: Where it is, who we are there, and what it is told: for another of these it is told all anew.
-        self.known_by = f"{store.where} {self.machine} {self._wanted} {' '.join(sorted(self.collections))}"
-        self._tag = "." + key(self.machine)[:8]
+        own = self.machine.rpartition(".")[2]  # whatever it is called
+        self.known_by = f"{store.where} {own} {self._wanted} {' '.join(sorted(self.collections))}"
+        self._tag = "." + key(own)[:8]
         self.plain = Postgres(store, self.machine)
         url = app.config["vectors.url"]
         self.shelf: Postgres | Qdrant = Qdrant(self.plain, url) if url else self.plain
