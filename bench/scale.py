@@ -9,6 +9,7 @@ measured stands in `Assumed`, and each of it has a flag.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import shutil
@@ -90,7 +91,7 @@ def rates(corpus: Path, folder: Path) -> tuple[Rates, list[Case], list[Row]]:
     for packed in sorted((corpus / "transcripts").glob("*.jsonl.gz")):
         progress(f"replaying {packed.stem}")
         plain = transcripts / f"{packed.name.partition('~')[2].removesuffix('.gz')}"
-        with _unpacked(packed) as source, plain.open("wb") as target:
+        with gzip.open(packed) as source, plain.open("wb") as target:
             shutil.copyfileobj(source, target)
         played.append(one(app, str(plain)))
     progress("reading what is worth remembering")
@@ -114,12 +115,6 @@ def rates(corpus: Path, folder: Path) -> tuple[Rates, list[Case], list[Row]]:
         cases,
         memories,
     )
-
-
-def _unpacked(path: Path):  # type: ignore[no-untyped-def]
-    import gzip
-
-    return gzip.open(path, "rb")
 
 
 def _hours(played: Replayed) -> float:
