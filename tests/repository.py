@@ -8,6 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
+from holdfast.store import projects
 from hooks import PACKAGE, PYTHON, SAFETY_S, environ
 
 GITHOOK = PACKAGE / "githook.py"
@@ -22,6 +25,16 @@ PLAIN = {
         for what in ("NAME", "EMAIL")
     },
 }
+
+
+def hang(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A git that does not answer, and nobody who waits for it for long."""
+    folder.mkdir()
+    git = folder / "git"
+    git.write_text("#!/bin/sh\nexec sleep 60\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(projects, "_PATIENCE_S", 0.2)
 
 
 class Repository:

@@ -9,15 +9,16 @@ from _thread import allocate_lock
 
 from holdfast.apart import left_to_a_child
 from holdfast.app import Holdfast
-from holdfast.clock import at, id_time, now, rfc3339
+from holdfast.clock import at, now, rfc3339
 from holdfast.core import decide
-from holdfast.core.events import Event
+from holdfast.core.events import Event, calls, command, exit_code, was_run
 from holdfast.core.fold import commits, runs_tests
 from holdfast.core.jsontext import text
 from holdfast.core.outcome import outcome
 from holdfast.core.plain import excerpt, one_line
+from holdfast.core.seen import counter
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, git, results, saves, spool, trail
+from holdfast.disk import checkpoints, git, results, saves, spool, trail, worktree
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import HoldfastError
 from holdfast.material import Ground, redactor_of
@@ -36,6 +37,19 @@ _SUBJECT, _LOOKED_AT = 80, 1 << 14
 #: Seconds that git has to say what a commit is: nobody waits.
 _PATIENCE_S = 5.0
 _LONGEST_COMMAND = 200
+#: How the client says, behind what a command printed so far, that it has not ended, or was ended.
+_NOT_ENDED = (
+    *("moved to the background (ID: ", "backgrounded by user with ID: ", "running in background with ID: "),
+    *("running in the background on ", "aborted before completion", '"status":"working"'),
+)
+_LAST_WORDS = 800
+#: Tools that change no file. What a command or an agent does, nobody knows.
+_LOOKING = frozenset(
+    "Read NotebookRead Grep Glob LS WebFetch WebSearch TodoWrite TaskCreate TaskUpdate".split()
+)
+_GIT = "git"
+#: Where one command of a line ends and the next begins.
+_ENDS = str.maketrans(";&|", "\n\n\n")
 #: In a process with threads the kernel's lock is everybody's.
 _ALONE = allocate_lock()
 
@@ -44,13 +58,20 @@ def is_wanted(config: "Config", kind: str) -> bool:
     return bool(config["auto_context.enabled"] and config[_KEYS.get(kind, _COMMITS)])
 
 
-def take_in(state: State, event: Event, app: Holdfast, command: str, tree: "Worktree | None") -> list[str]:
+def take_in(
+    state: State, event: Event, app: Holdfast, ran: list[dict], tree: "Worktree | None"
+) -> list[str]:
     """What happened since, noted in the state: why a checkpoint is due, and which commit is green.
-    `command` is what the agent has just run in `tree`, if that may have been a breakpoint. The working
-    trees to be settled."""
+    `ran` are the calls, in `tree`, that may have been breakpoints. The working trees to be settled."""
     heard = state.heard
     if tree:
-        _ran(state, event, app, command, tree)
+        said = spool.entries(app.home, spool.key(tree.root))  # before any of these
+        untold = _untold(ran, [one for one in said if one["uid"] > heard.broke.get("uid", "")])
+        for call in ran:
+            if call in untold and is_wanted(app.config, spool.TESTS):
+                _tested(app, call, tree, _stood(call, event))
+            if commits(command(call)) and is_wanted(app.config, spool.COMMIT):
+                _committed(state, app, tree, said)
     places = dict.fromkeys([heard.tree, *([spool.key(tree.root)] if tree else [])])
     found = [entry for place in places for entry in spool.entries(app.home, place)]
     found = [entry for entry in found if entry["uid"] > heard.broke.get("uid", "")]
@@ -70,50 +91,80 @@ def take_in(state: State, event: Event, app: Holdfast, command: str, tree: "Work
     if found or reported:
         heard.broke = {**heard.broke, **decide.broke(state, due, event.at), "uid": newest}
     if wanted:
-        heard.broke.update(decide.rest(state, wanted))
+        heard.broke.update({"rest": []} if _begins_anew(event, ran) else decide.rest(state, wanted))
     return [place for place in places if spool.names(app.home, place)]
 
 
-def _ran(state: State, event: Event, app: Holdfast, command: str, tree: "Worktree") -> None:
-    """What the agent ran itself is a breakpoint, too, unless whoever it started has said so already."""
-    said = spool.entries(app.home, spool.key(tree.root))
-    took, heard = _duration(event), state.heard
-    if runs_tests(command):
-        ended = _ended(event, command) if is_wanted(app.config, spool.TESTS) else None
-        began = event.at - took
-        if ended and not any(one["kind"] == spool.TESTS and id_time(one["uid"]) >= began for one in said):
-            run = {"passed": ended.passed, "count": ended.count, "failed": ended.failed}
-            spool_run(app, tree, {**run, "seconds": took / 1000, "command": command})
-    if commits(command) and is_wanted(app.config, spool.COMMIT):
-        known = (*(one["commit"] for one in said), heard.committed, heard.saved.get("commit", ""), "")
-        if tree.commit not in known:
-            spool.put(app.home, spool.COMMIT, spool.about(tree, app.environ))
-        heard.committed = tree.commit
+def _untold(ran: list[dict], said: list[dict]) -> list[dict]:
+    """The test runs among these of which whoever they started has `said` nothing, in what is not taken in
+    yet. What was said stands for one run: of those that name its runner, if any does, the first that is not
+    known to have ended otherwise."""
+    left = [call for call in ran if runs_tests(command(call))]
+    for one in said:
+        if one["kind"] != spool.TESTS:
+            continue
+        runner = one["command"].partition(" ")[0]
+        named = [call for call in left if runner in command(call)] or left
+        its = [call for call in named if (ended := _ended(call)) is None or ended.passed == one["passed"]]
+        left = [call for call in left if call is not its[0]] if its else left
+    return left
 
 
-def spool_run(app: Holdfast, tree: "Worktree", run: dict) -> None:
-    """A test run that is over, for whoever comes next."""
-    spool.put(app.home, spool.TESTS, _run_in(app, tree, run))
+def _tested(app: Holdfast, call: dict, tree: "Worktree", stood: bool) -> None:
+    ended = _ended(call)
+    if ended:
+        run = {"passed": ended.passed, "count": ended.count, "failed": ended.failed}
+        spool_run(app, tree, {**run, "seconds": 0.0, "command": command(call)}, stood)
 
 
-def _duration(event: Event) -> int:
-    took = event.data.get("duration_ms")
-    return took if type(took) is int and 0 <= took < 1 << 40 else 0
+def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) -> None:
+    """What the agent commits itself is a breakpoint, too, unless git has `said` so already."""
+    heard = state.heard
+    known = (*(one["commit"] for one in said), heard.committed, heard.saved.get("commit", ""), "")
+    made = dict.fromkeys([*worktree.commits_since(tree, heard.committed), tree.commit])
+    for commit in made:
+        if commit not in known:
+            spool.put(app.home, spool.COMMIT, {**spool.about(tree, app.environ), "commit": commit})
+    heard.committed = tree.commit
 
 
-def _ended(event: Event, command: str) -> "Outcome | None":
+def _stood(call: dict, event: Event) -> bool:
+    """Whether the tree is still the one that the tests of a call ran on, when the batch is over: nothing
+    came after them that may have changed it and made a commit of that, or gone to another one."""
+    parts = command(call).translate(_ENDS).split("\n")
+    while parts and not runs_tests(parts[-1]):
+        if _GIT in parts.pop():
+            return False
+    every = calls(event)
+    after = every[every.index(call) + 1 :] if call in every else []
+    return all(
+        text(one, "tool_name") in _LOOKING or (runs_tests(command(one)) and _GIT not in command(one))
+        for one in after
+    )
+
+
+def _begins_anew(event: Event, ran: list[dict]) -> bool:
+    """Whether the same batch went on to edit something after what it ran."""
+    every = calls(event)
+    after = every[every.index(ran[-1]) + 1 :] if ran and ran[-1] in every else []
+    return any(counter(text(call, "tool_name")) == "edited" for call in after)
+
+
+def spool_run(app: Holdfast, tree: "Worktree", run: dict, stood: bool = True) -> None:
+    """A test run that is over, for whoever comes next; `stood`: the tree is still as it was for them."""
+    spool.put(app.home, spool.TESTS, _run_in(app, tree, run, stood))
+
+
+def _ended(call: dict) -> "Outcome | None":
     """How a test run of the agent ended; None where that is not known (yet)."""
-    data = event.data
-    given, answer = data.get("tool_input"), data.get("tool_response")
-    if event.name == "PostToolUseFailure":
-        said = text(data, "error")
-        code, _, _ = said.partition("Exit code ")[2].partition("\n")
-        return outcome(command, int(code) if code.isdecimal() and len(code) < 4 else -1, said)
-    if type(given) is dict and given.get("run_in_background"):
+    said, given = call.get("tool_response"), call.get("tool_input")
+    if type(said) is not str or not was_run(call):
         return None
-    if type(answer) is not dict or answer.get("interrupted") or answer.get("backgroundTaskId"):
+    if (type(given) is dict and given.get("run_in_background")) or any(
+        mark in said[-_LAST_WORDS:] for mark in _NOT_ENDED
+    ):
         return None
-    return outcome(command, 0, f"{text(answer, 'stdout')}\n{text(answer, 'stderr')}")
+    return outcome(command(call), exit_code(call), said)
 
 
 def leave(app: Holdfast, trees: list[str]) -> None:
@@ -159,11 +210,11 @@ def note_run(app: Holdfast, tree: "Worktree", run: dict) -> None:
         results.note(app.home, spool.key(tree.root), said)
 
 
-def _run_in(app: Holdfast, tree: "Worktree", run: dict) -> dict:
+def _run_in(app: Holdfast, tree: "Worktree", run: dict, stood: bool = True) -> dict:
     """Tests that passed say something about a commit only if nothing else was in the tree. Only git can
     tell, and is asked while that is so."""
     command = excerpt(redactor_of(app, tree.root).text(run["command"][:_LOOKED_AT]), _LONGEST_COMMAND)
-    clean = run["passed"] and bool(tree.commit) and git.is_clean(tree, app.environ)
+    clean = run["passed"] and stood and bool(tree.commit) and git.is_clean(tree, app.environ)
     return {**spool.about(tree, app.environ), **run, "command": command, "clean": clean}
 
 
@@ -277,7 +328,8 @@ def tests_said(
 ) -> tuple[dict[str, str], list[str]]:
     """In the words of whoever counts. Where nobody has said how many there were, none are told."""
     if passed:
-        task = f"Tests passed: {count} tests in {seconds:.1f}s" if count else "Tests passed"
+        took = f" in {seconds:.1f}s" if seconds else ""
+        task = f"Tests passed: {count} tests{took}" if count else "Tests passed"
         tags = ["tests-passed", f"count-{count}"]
     else:
         task = f"Tests failed: {failed}/{count} failed" if count else "Tests failed"

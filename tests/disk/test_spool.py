@@ -10,6 +10,7 @@ import pytest
 from disk.faults import Faults, kill, over
 from holdfast import breaks
 from holdfast.app import Holdfast
+from holdfast.clock import id_time
 from holdfast.disk import results, saves, spool, worktree
 from repository import Repository, saved, spooled
 
@@ -113,6 +114,19 @@ def test_who_is_killed_while_spooling_leaves_all_or_nothing(
         for how in ("before", "half", "after"):
             in_a_child(lambda: spool.put(app.home, spool.COMMIT, said), due, how)
     assert len(spool.names(app.home, key)) == len(spool.entries(app.home, key)) > 0
+
+
+@pytest.mark.parametrize("leap", [0, -3_600_000])
+def test_what_comes_in_one_millisecond_stays_in_order(
+    repository: Repository, app: Holdfast, monkeypatch: pytest.MonkeyPatch, leap: int
+) -> None:
+    tree, at = worktree.find(str(repository.root)), 1_700_000_000_000
+    assert tree
+    monkeypatch.setattr(spool, "now", lambda: at)
+    put = [spool.put(app.home, spool.COMMIT, spool.about(tree, {})) for _ in range(20)]
+    assert [entry["uid"] for entry in spool.entries(app.home, spool.key(tree.root))] == put
+    monkeypatch.setattr(spool, "now", lambda: at + 40 + leap)
+    assert id_time(spool.put(app.home, spool.COMMIT, spool.about(tree, {}))) == at + 40 + leap
 
 
 def test_a_spool_that_cannot_be_written_raises_and_leaves_nothing(home: Path, tmp_path: Path) -> None:

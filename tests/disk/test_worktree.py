@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.disk import worktree
-from holdfast.disk.worktree import find, real
+from holdfast.disk.worktree import commits_since, find, real
 
 SRC = Path(worktree.__file__).parents[2]
 #: Nothing of the machine's own git configuration, and nothing of the repository this may run in.
@@ -116,6 +116,40 @@ def test_an_orphan_branch_has_no_commit_even_if_others_are_packed(repo: Path) ->
     git(repo, "checkout", "--orphan", "fresh")
     assert is_as_git_says(repo)
     assert read(repo)[2:] == ("fresh", "")
+
+
+def test_commits_are_told_that_were_made_here_since_one(repo: Path, tmp_path: Path) -> None:
+    start = git(repo, "rev-parse", "HEAD")
+    elsewhere = tmp_path / "elsewhere"
+    git(repo, "worktree", "add", str(elsewhere))
+    commit(repo, text="first\n")
+    git(repo, "checkout", "-b", "other", start)
+    git(repo, "commit", "--allow-empty", "-m", "on the other")
+    other = git(repo, "rev-parse", "HEAD")
+    git(repo, "rebase", "main")
+    rebased = git(repo, "rev-parse", "HEAD")
+    git(repo, "merge", "--no-ff", "-m", "merged", commit(elsewhere, "b.txt"))
+    git(repo, "commit", "--amend", "-m", "said otherwise")
+    amended = git(repo, "rev-parse", "HEAD")
+    assert commits_since(find(str(repo)), rebased) == [amended]
+    assert commits_since(find(str(repo)), start) == [other, amended]
+    assert commits_since(find(str(elsewhere)), start) == [git(elsewhere, "rev-parse", "HEAD")]
+    assert commits_since(find(str(repo)), amended) == []
+    assert commits_since(find(str(elsewhere)), other) == []
+
+
+def test_a_log_of_commits_is_read_in_bounds_and_not_believed(repo: Path) -> None:
+    log, tree = repo / ".git/logs/HEAD", find(str(repo))
+    known, wrong = "a" * 40, ("--output=/tmp/x", "f" * 39, "g" * 40, "")
+    made = [f"{number:040x}" for number in range(20)]
+    log.write_text("".join(f"{known} {new} a\tcommit: b\n" for new in (known, *wrong, *made)))
+    assert commits_since(tree, known) == made[-16:]
+    log.write_text(f"{known} {known} a\tcommit: b\n" + f"{known} {made[0]} a\tcommit: {'x' * 999}\n" * 999)
+    assert commits_since(tree, known) == []
+    log.unlink()
+    assert commits_since(tree, known) == []
+    os.mkfifo(log)
+    assert commits_since(tree, known) == []
 
 
 @pytest.mark.parametrize("packing", [("pack-refs", "--all"), ("gc", "--quiet")])

@@ -7,9 +7,11 @@ import subprocess
 import pytest
 
 import hostile
-from holdfast.disk import spool
+from holdfast import breaks
+from holdfast.app import Holdfast
+from holdfast.disk import results, spool, worktree
 from holdfast.disk.home import Home
-from hooks import event, lines, notes, run_silently, state
+from hooks import environ, event, lines, notes, run_silently, state
 from repository import LINE, Repository, settled, spooled
 from taken import Session, entries, newest, reasons
 
@@ -26,8 +28,19 @@ def session(home, repository, tmp_path):
     return made
 
 
-def bash(session, command, name="PostToolUse", **more):
-    session.hook(name, tool_input={"command": command}, tool_use_id=f"toolu_{session.turns}", **more)
+def bash(session, command, **more):
+    session.hook(
+        "PostToolBatch", tool_input={"command": command}, tool_use_id=f"toolu_{session.turns}", **more
+    )
+
+
+def ran(line, said):
+    return {
+        "tool_name": "Bash",
+        "tool_input": {"command": line},
+        "tool_use_id": line,
+        "tool_response": said,
+    }
 
 
 def test_a_commit_only_spools(repository, home):
@@ -41,7 +54,7 @@ def test_a_commit_only_spools(repository, home):
 def test_the_next_hook_of_the_session_saves_and_takes_a_checkpoint(repository, session, home):
     session.turn()
     commit = repository.commit("dredge the lock", CONTEXTS_ENV="staging")
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert reasons(home) == [f"commit {commit[:12]}"]
     made = newest(home)
     assert (made.fields["trigger"], made.fields["commit"]) == ("commit", commit)
@@ -63,7 +76,7 @@ def test_what_is_saved_already_needs_no_checkpoint(repository, session, home):
     session.hook("UserPromptSubmit")
     assert len(settled(home, 1)) == 1
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert len(reasons(home)) == 1
 
 
@@ -79,6 +92,23 @@ def test_a_commit_of_the_session_itself_is_one_without_a_hook_of_git(home, tmp_p
     session.turn()
     bash(session, "git commit --dry-run || true")  # no other commit
     assert len(reasons(home)) == 1
+
+
+def test_of_several_commits_of_a_batch_each_is_saved(home, tmp_path):
+    repository = Repository(tmp_path / "project", home, hooked=False)
+    repository.commit("before the session")
+    session = Session(home, repository.root, tmp_path / "projects" / "s1.jsonl")
+    session.hook("SessionStart")
+    session.turn()
+    made = [repository.commit(f"part {number}") for number in range(3)]
+    lines = ("git commit -m 'part 0' && git commit -m 'part 1'", "git commit -m 'part 2'")
+    session.hook("PostToolBatch", tool_calls=[ran(line, "done") for line in lines])
+    assert [save["commit"] for save in settled(home, 3)] == made
+    assert reasons(home) == [f"commit {made[-1][:12]}"]
+    session.turn()
+    made.append(repository.commit("part 3"))
+    bash(session, "git commit -m 'part 3'")
+    assert [save["commit"] for save in settled(home, 4)] == made
 
 
 def test_a_commit_from_before_the_session_is_none(home, tmp_path):
@@ -117,7 +147,7 @@ def test_a_session_elsewhere_leaves_it_alone(repository, session, home, tmp_path
     other.turn()
     repository.commit()
     run_silently(
-        event("PostToolUse", session="s2", transcript=other.transcript.path, cwd=str(other.project)), home
+        event("PostToolBatch", session="s2", transcript=other.transcript.path, cwd=str(other.project)), home
     )
     assert len(spooled(home)) == 1
     assert reasons(home) == []
@@ -126,7 +156,7 @@ def test_a_session_elsewhere_leaves_it_alone(repository, session, home, tmp_path
 def test_many_commits_are_one_checkpoint(repository, session, home):
     session.turn()
     commits = [repository.commit(f"part {number}") for number in range(5)]
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert reasons(home) == [f"commit {commits[-1][:12]}"]
     assert [save["commit"] for save in settled(home, 5)] == commits
 
@@ -144,7 +174,7 @@ def test_of_a_rebase_only_the_last_commit_is_kept(repository, session, home):
     (entry,) = spooled(home)
     assert entry["kind"] == "series"
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     (save,) = settled(home, 1)
     assert save["task"] == "Commit: part 5"
     assert save["tags"][-1] == "rebase"
@@ -202,7 +232,7 @@ def test_what_lies_in_the_spool_and_is_no_breakpoint_is_set_aside(repository, se
         )
     (folder / "01K9ZZZZZZZZZZZZZZZZZZZZZ9.commit.json").write_bytes(b"\xff" * (1 << 16))
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert len(settled(home, 1)) == 1
     assert len(list((home / "spool" / "aside").iterdir())) == 9
     assert not folder.exists()
@@ -218,7 +248,7 @@ def test_the_spool_keeps_a_bound(home, tmp_path):
     assert len(spooled(home)) == 64
 
 
-PASSED = {"stdout": "====== 12 passed in 0.31s ======", "stderr": "", "interrupted": False}
+PASSED = "====== 12 passed in 0.31s ======"
 
 
 def test_tests_that_pass_in_the_session_are_a_breakpoint_and_make_a_commit_green(repository, session, home):
@@ -226,11 +256,11 @@ def test_tests_that_pass_in_the_session_are_a_breakpoint_and_make_a_commit_green
     shutil.rmtree(home / "spool")
     session.turn()
     (repository.root / ".gitignore").write_text("*\n")
-    bash(session, "pytest -q", tool_response=PASSED, duration_ms=310)
+    bash(session, "pytest -q", tool_response=PASSED)
     assert reasons(home) == ["12 tests passed"]
     assert newest(home).fields["trigger"] == "tests"
     (save,) = settled(home, 1)
-    assert save["task"] == "Tests passed: 12 tests in 0.3s"
+    assert save["task"] == "Tests passed: 12 tests"
     assert (save["context"], save["tags"]) == ("Command: pytest -q", ["tests-passed", "count-12"])
     session.turn()
     session.hook("PreCompact")
@@ -239,13 +269,46 @@ def test_tests_that_pass_in_the_session_are_a_breakpoint_and_make_a_commit_green
     assert any(item.startswith("Last test result: passed, 12 tests (`pytest -q`") for item in said)
 
 
+EDITS = {"tool_name": "Edit", "tool_input": {"file_path": "a"}, "tool_use_id": "e", "tool_response": "ok"}
+LOOKS = {"tool_name": "Read", "tool_input": {"file_path": "a"}, "tool_use_id": "r", "tool_response": "a"}
+TESTS = ran("pytest -q", PASSED)
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_green"),
+    [
+        ([EDITS, ran("git commit -am x", "done"), TESTS], True),
+        ([TESTS, LOOKS], True),
+        ([TESTS, ran("npm test", "3 passing")], True),
+        ([ran("git commit -am x && pytest -q 2>&1 | tail -3; echo $?", PASSED)], True),
+        ([TESTS, EDITS, ran("git commit -am x", "done")], False),
+        ([TESTS, ran("git checkout main", "Switched")], False),
+        ([TESTS, ran("./release", "done")], False),
+        ([TESTS, {**LOOKS, "tool_name": "Agent"}], False),
+        ([TESTS, ran("git checkout main && npm test", "Exit code 1")], False),
+        ([ran("pytest -q && git checkout main", PASSED)], False),
+        ([ran("pytest -q || git checkout main", PASSED)], False),
+    ],
+)
+def test_a_commit_is_green_only_if_it_is_what_was_tested(repository, session, home, calls, is_green):
+    """What the batch left behind is there when it is taken in, and only that."""
+    commit = repository.commit()
+    shutil.rmtree(home / "spool")
+    session.turn()
+    (repository.root / ".git" / "info" / "exclude").write_text(".claude\n")
+    session.hook("PostToolBatch", tool_calls=calls)
+    green = state(home)["heard"].get("green", [""])[0]
+    assert green == (commit if is_green else "")
+    assert "Tests passed: 12 tests" in [save["task"] for save in settled(home, 1)]
+
+
 def test_the_same_outcome_again_is_none_and_another_is(repository, session, home):
     repository.commit()
     shutil.rmtree(home / "spool")
     for command, answer, expected in (
         ("pytest -q", {"tool_response": PASSED}, 1),
         ("pytest -q", {"tool_response": PASSED}, 1),
-        ("pytest -q | tail -3", {"tool_response": {**PASSED, "stdout": "1 failed, 3 passed in 2s"}}, 2),
+        ("pytest -q | tail -3", {"tool_response": "1 failed, 3 passed in 2s"}, 2),
         ("pytest -q", {"tool_response": PASSED}, 3),
     ):
         session.turn()
@@ -260,7 +323,7 @@ def test_tests_that_fail_are_noted_and_no_reason_for_a_checkpoint(repository, se
     repository.commit()
     shutil.rmtree(home / "spool")
     session.turn()
-    bash(session, "pytest", "PostToolUseFailure", error="Exit code 1\n= 2 failed, 3 passed in 1s =")
+    bash(session, "pytest", tool_response="Exit code 1\n= 2 failed, 3 passed in 1s =")
     (save,) = settled(home, 1)
     assert save["tags"] == ["tests-failed", "failed-2"]
     assert reasons(home) == []
@@ -270,21 +333,80 @@ def test_tests_that_fail_are_noted_and_no_reason_for_a_checkpoint(repository, se
 @pytest.mark.parametrize(
     "answer",
     [
-        {"tool_input": {"command": "pytest", "run_in_background": True}},
-        {"tool_response": {"stdout": "", "backgroundTaskId": "b1"}},
-        {"tool_response": {**PASSED, "interrupted": True}},
-        {"tool_input": {"command": "pytest | tail -1"}, "tool_response": {"stdout": "", "stderr": ""}},
-        {"hook_event_name": "PostToolUseFailure", "error": "Exit code 127\npytest: not found"},
+        {"tool_response": "Command running in background with ID: b1. Output is being written to: b1.out."},
+        {"tool_response": "Command was moved to the background (ID: b1) after running for 120s."},
+        {"tool_response": "Command was manually backgrounded by user with ID: b1."},
+        {
+            "tool_response": f"{PASSED}\nCommand did not complete within its 120s timeout and was moved to "
+            "the background (ID: b1). Output is being written to: b1.out."
+        },
+        {"tool_response": ".....F\n<error>Command was aborted before completion</error>"},
+        {"tool_response": "Permission to use Bash with command pytest has been denied."},
+        {"tool_response": "The user doesn't want to proceed with this tool use. It was rejected."},
+        {"tool_input": {"command": "pytest", "run_in_background": True}, "tool_response": PASSED},
+        {"tool_response": "<tool_use_error>Cancelled: parallel tool call failed</tool_use_error>"},
+        {"tool_response": [{"type": "text", "text": PASSED}]},
+        {"tool_input": {"command": "pytest | tail -1"}, "tool_response": ""},
+        {"tool_response": "Exit code 127\npytest: not found"},
+        {"tool_response": "Exit code 143\nCommand timed out after 2m 0s"},
     ],
 )
 def test_a_run_whose_end_is_not_known_is_none(repository, session, home, answer):
     repository.commit()
     shutil.rmtree(home / "spool")
     session.turn()
-    run_silently(session.event("PostToolUse", **({"tool_input": {"command": "pytest"}} | answer)), home)
+    run_silently(session.event("PostToolBatch", **({"tool_input": {"command": "pytest"}} | answer)), home)
     assert not spooled(home)
     assert reasons(home) == []
     assert "tests" not in state(home)["heard"]
+
+
+def test_every_test_run_of_a_batch_counts(repository, session, home):
+    repository.commit()
+    shutil.rmtree(home / "spool")
+    session.turn()
+    calls = [TESTS, ran("npm test", "Exit code 1\n2 failing, 3 passing")]
+    session.hook("PostToolBatch", tool_calls=calls)
+    tasks = sorted(save["task"] for save in settled(home, 2))
+    assert tasks == ["Tests failed: 2/5 failed", "Tests passed: 12 tests"]
+
+
+FAILED = ran("npm test", "Exit code 1\n2 failing, 3 passing")
+OTHERS = ran("npm test", "3 passing")
+#: How it ended nobody knows: the status is that of tail.
+SILENT = ran("pytest -q | tail -0", "")
+
+
+@pytest.mark.parametrize(
+    ("told", "calls", "last"),
+    [
+        ([True], [TESTS], ("pytest", 5)),
+        ([True], [TESTS, FAILED], ("npm test", 5)),
+        ([True], [OTHERS, TESTS], ("npm test", 3)),
+        ([True], [SILENT, OTHERS], ("npm test", 3)),
+        ([True], [ran("make test", PASSED)], ("pytest", 5)),
+        ([False], [TESTS], ("pytest -q", 12)),
+        ([True, False], [TESTS, FAILED], ("pytest", 5)),
+    ],
+)
+def test_what_pytest_says_itself_stands_for_one_run(repository, session, home, told, calls, last):
+    app, tree = Holdfast.open(environ(home)), worktree.find(str(repository.root))
+    for passed in told:
+        run = {"passed": passed, "count": 5, "failed": int(not passed), "seconds": 0.0, "command": "pytest"}
+        breaks.spool_run(app, tree, run)
+    session.turn()
+    session.hook("PostToolBatch", tool_calls=calls)
+    settled(home, 1)
+    tests = results.of(app.home, spool.key(tree.root))["tests"]
+    assert (tests["command"], tests["count"]) == last
+
+
+def test_what_is_edited_after_a_commit_is_no_rest(repository, session, home):
+    for order, rests in ((1, True), (-1, False)):
+        session.turn()
+        repository.commit(f"dredge the lock {order}")
+        session.hook("PostToolBatch", tool_calls=[EDITS, ran("git commit -m dredge", "done")][::order])
+        assert bool(state(home)["heard"]["broke"]["rest"]) is rests
 
 
 @pytest.mark.parametrize(
@@ -293,7 +415,7 @@ def test_a_run_whose_end_is_not_known_is_none(repository, session, home, answer)
 def test_where_they_are_not_wanted_nothing_is_saved(repository, session, home, variable):
     session.turn()
     repository.commit()
-    run_silently(session.event("PostToolUse"), home, env={variable: "false"})
+    run_silently(session.event("PostToolBatch"), home, env={variable: "false"})
     assert settled(home) == []
     assert reasons(home) == []
 

@@ -57,9 +57,13 @@ def about(tree: "Worktree", environ: dict[str, str]) -> dict:
 
 
 def put(home: Home, kind: str, said: dict) -> str:
-    """Its uid."""
-    at = now()
-    uid, place = new_id(at), f"{home.spool}/{key(said['root'])}"
+    """Its uid, which comes after those of all that lies there already."""
+    place = f"{home.spool}/{key(said['root'])}"
+    others = names(home, key(said["root"]))
+    at, newest = now(), id_time(others[-1].partition(".")[0]) if others else 0
+    if at <= newest < at + _MOST:  # of the same millisecond, and not of a clock that was set back since
+        at = newest + 1
+    uid = new_id(at)
     data = dump({"v": 1, "at": rfc3339(at), **said}).encode()
     temporary = f"{home.spool}/.{uid}{_TEMPORARY}"
     try:
@@ -74,7 +78,6 @@ def put(home: Home, kind: str, said: dict) -> str:
                     raise
     finally:
         _remove(temporary)
-    others = names(home, key(said["root"]))[:-1]
     old = others[: max(0, len(others) + 1 - _MOST)]
     if kind == SERIES:
         old += [name for name in others if name.endswith(f".{SERIES}{_SUFFIX}")]

@@ -21,6 +21,8 @@ ENCODING = sys.getfilesystemencoding()  # as `posix` reads and writes paths, wit
 #: What git's own folder holds while a rebase, or a row of picks, is under way.
 _MANY = ("rebase-merge", "rebase-apply", "sequencer")
 _HEX = frozenset("0123456789abcdef")
+#: Bytes of git's log of HEAD that are looked through, and commits that are taken from it.
+_MOST_LOG, _MOST_COMMITS = 1 << 15, 16
 #: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
 _UNCLEAN = frozenset(
     map(chr, (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A)))
@@ -73,6 +75,32 @@ def real(folder: str) -> str:
         return folder
 
 
+def commits_since(tree: Worktree, known: str) -> list[str]:
+    """Those made in the working tree since it was at `known`, oldest first, by git's own log of where HEAD
+    was; [] where that does not reach back. Not what was rebased, picked, merged or pulled."""
+    made: list[str] = []
+    try:
+        fd = files.open_regular(f"{_git_of(tree.root)}/logs/HEAD")
+        try:
+            start = max(0, posix.fstat(fd).st_size - _MOST_LOG)
+            log = posix.pread(fd, _MOST_LOG, start).decode("ascii", "replace")
+        finally:
+            posix.close(fd)
+    except _UNREADABLE:
+        return []
+    for line in reversed(log.split("\n")):
+        commit, what = line.partition(" ")[2].partition(" ")[0], line.partition("\t")[2]
+        if commit and commit == known:
+            return made[:_MOST_COMMITS][::-1]
+        if what.startswith("commit") and _is_id(commit):
+            made.append(commit)
+    return []
+
+
+def _is_id(word: str) -> bool:
+    return len(word) in (40, 64) and _HEX.issuperset(word)
+
+
 def _git_of(folder: str) -> str:
     """The git directory of a working tree, or ""."""
     kind = _kind(folder + "/.git")
@@ -113,8 +141,7 @@ def _head(git: str, common: str) -> tuple[str, str]:
         value = _ref(git if own else common, common, name)
         if not value.startswith("ref:"):
             commit = value.partition(" ")[0].lower()
-            is_id = len(commit) in (40, 64) and _HEX.issuperset(commit)
-            return short_name(name), commit if is_id else ""
+            return short_name(name), commit if _is_id(commit) else ""
         name = value[4:].strip(" \t\r\n")
         # No name may lead out of the folder. A reftable's HEAD, refs/heads/.invalid, ends here too.
         if not name.startswith("refs/") or "/." in name or "//" in name or name.endswith("/"):
