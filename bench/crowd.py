@@ -111,10 +111,12 @@ def sender(machine: Machine, way: str, stop: Event, log: Path) -> None:
     real: Callable[..., None] = Outgoing._together
     with log.open("w", buffering=1 << 16) as told:
 
-        def together(self: Outgoing, lines: list[dict]) -> None:
+        def together(self: Outgoing, lines: list[dict], compared: bool) -> None:
             if way == RENAMES:
                 lines = [{**line, "uid": new_id(now())} for line in lines]
-            real(self, lines)
+            real(self, lines, compared)
+            if way:
+                time.sleep(0.02)  # so that a kill comes in the middle
             done = time.monotonic()
             told.writelines(f"{line['uid']} {done}\n" for line in lines)
 
@@ -122,7 +124,7 @@ def sender(machine: Machine, way: str, stop: Event, log: Path) -> None:
         if way == FORGETS:
             _forget_first()
         if way:
-            outgoing._TOGETHER = 5  # so that a kill comes in the middle
+            outgoing._TOGETHER = 5
         sync._AGAIN_S = (0.2, 0.5)  # what is waited for here is the server, not the next try
         app, drain = Holdfast.open(machine.env), sync.Drain()
         while not (stop.is_set() and _is_over(app)):
@@ -137,10 +139,10 @@ def _is_over(app: Holdfast) -> bool:
 def _forget_first() -> None:
     real: Callable[..., None] = Outgoing.send
 
-    def send(self: Outgoing, lines: list[dict]) -> None:
+    def send(self: Outgoing, lines: list[dict], compared: bool = False) -> None:
         for path in outbox.segments(self._app.home)[:1]:
             outbox.remove(path)
-        real(self, lines)
+        real(self, lines, compared)
 
     Outgoing.send = send  # type: ignore[method-assign]
 

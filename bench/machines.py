@@ -96,7 +96,7 @@ class Trial:
         """Both go on while there is no server; tasks alone are in it, and wait."""
         self.server.kill()
         for machine in (self.ann, self.ben):
-            machine.hook("PostToolUse")
+            machine.hook("PostToolBatch")
             self._post(machine, f"said without a server, {number}")
             self._take(machine)
         self._learn(self.ann, f"the lantern of pier {_PIERS[number % len(_PIERS)]} burns amber in fog")

@@ -1,68 +1,47 @@
 """What a team's deep memory answers with when it holds a million memories, on a real PostgreSQL.
 
-    python bench/million.py [--items 1000000] [--queries 200] [--url postgresql://…]
+    python bench/million.py [--items 1000000] [--queries 200] [--seed 1] [--url postgresql://…]
+    python bench/million.py --url postgresql://… --tune    # how far the index is to be searched
 
-Without --url a server is started from the wheel that the tests use, in a temporary folder. Texts are made
-of real words, by topic, so that vectors lie as those of texts do and not as noise: near each other where
-texts share a topic, and nowhere evenly. Two fifths of them are of one project, the rest of 200. They are
-loaded by COPY, and indexed when all are there.
+Without --url a server is started from the wheel that the tests use, in a temporary folder. An empty
+database is filled first (`crammed.py`).
 
 Told are the time of a whole search (`memory.search`: words, vectors, neighbours, rows) over all projects,
 in the largest one, and in small ones; and how many of the ten nearest vectors that a look at every single
-one finds (numpy, on the same half-precision values) the engine finds, too.
+one finds (numpy, on the same half-precision values) the engine finds, too. It is asked by the owner of the
+tables, and by members of the largest project and of every other small one, or of seven small ones, whom
+row-level security limits.
+`--tune` asks other questions than those that are told of.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import random
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 
 import numpy
 from sqlalchemy import Connection, text
 
+import crammed
 from harness import table
-from holdfast.memory import embed, pgsql, postgres, search
+from holdfast.memory import embed, postgres, search
 from holdfast.memory.shelf import Filter
-from holdfast.memory.terms import shape, telling
 from holdfast.store.postgres import PostgreSQL
 
-_TOPICS, _PROJECTS, _THREAD, _BATCH, _COMPARED = 4_000, 200, 40, 10_000, 100
-_SMALL = "we the a to is of for in when after because that on with and not it was so then into from".split()
-_INDEXES = ("items_words", "items_thread", "items_time", "items_shape", "vectors_project")
-
-
-class Texts:
-    """Sentences about topics: each has words of its own, drawn as words are, a few of them very often."""
-
-    def __init__(self, embedder: embed.Embedder) -> None:
-        self.made = random.Random(11)
-        pieces = embedder._tokenizer.get_vocab()  # type: ignore[attr-defined]
-        known = sorted(one[1:].lower() for one in pieces if one[0] == "▁" and one[1:].isalpha())
-        self.words = sorted({one for one in known if one.isascii() and len(one) > 3})
-        self.made.shuffle(self.words)
-        self.often = list(accumulate(1 / (5 + at) for at in range(len(self.words))))
-        self.topics = [self._drawn(24) for _ in range(_TOPICS)]
-
-    def _drawn(self, count: int) -> list[str]:
-        return self.made.choices(self.words, cum_weights=self.often, k=count)
-
-    def text(self, topic: int) -> str:
-        made, own = self.made, self.topics[topic]
-        said = made.choices(own, k=made.randint(5, 9)) + self._drawn(4)
-        said += made.choices(_SMALL, k=8)
-        file = f"{made.choice(own)}_{made.choice(own)}.py"
-        said.append(file if made.random() < 0.5 else f"#{made.randrange(10_000)}")
-        made.shuffle(said)
-        return " ".join(said)
+_LARGEST, _FIRST = "host/project0", 20
+#: Roles, and the projects that each is in.
+_MEMBERS = {
+    "a member of 101 projects": [_LARGEST, *(f"host/project{at}" for at in range(1, crammed.PROJECTS, 2))],
+    "a member of 8": [_LARGEST, *(f"host/project{at}" for at in range(1, 15, 2))],
+}
+Where = Callable[[int], Filter]
 
 
 def main() -> None:
@@ -71,12 +50,22 @@ def main() -> None:
     )
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1, help="of the memories and of the questions")
+    parser.add_argument("--tune", action="store_true")
     parser.add_argument(
         "--url", default="", help="a database, empty or filled by this before; else a server is started"
     )
     args = parser.parse_args()
     with _server(args.url) as url:
-        print(measured(url, args.items, args.queries))
+        store = PostgreSQL(url)
+        store.bring_up()
+        told = "loaded before"
+        if not postgres.Postgres(store).size(Filter()):
+            told = crammed.fill(url, args.seed, args.items)
+        print(told)
+        if args.queries:
+            print((tuned if args.tune else measured)(url, store, args.seed, args.queries))
+        store.close()
 
 
 @contextmanager
@@ -87,7 +76,7 @@ def _server(url: str) -> Iterator[str]:
     sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
     from store.postgres import Server
 
-    settings = ["shared_buffers=3GB", "max_wal_size=16GB", "dynamic_shared_memory_type=mmap"]
+    settings = ["shared_buffers=4GB", "max_wal_size=16GB", "dynamic_shared_memory_type=mmap"]
     with tempfile.TemporaryDirectory(prefix="holdfast-million-") as folder:
         made = Server(Path(folder), *settings)
         try:
@@ -96,165 +85,84 @@ def _server(url: str) -> Iterator[str]:
             made.stop()
 
 
-def measured(url: str, count: int, queries: int) -> str:
+def measured(url: str, store: PostgreSQL, seed: int, queries: int) -> str:
     embedder = embed.named("wordllama")
-    store = PostgreSQL(url)
-    store.bring_up()
-    texts = Texts(embedder)
-    shelf = postgres.Postgres(store, "bench")
-    told = "loaded before"
-    if not shelf.size(Filter()):
-        began = time.perf_counter()
-        load(url, texts, embedder, count)
-        loaded = time.perf_counter() - began
-        index(url)
-        told = f"loaded in {loaded:,.0f} s, indexed in {time.perf_counter() - began - loaded:,.0f} s"
-    if not queries:
-        return told
-    vectors = kept(url, embedder.size)
-    count = len(vectors)
-    texts.made = random.Random(13)  # questions are new, and the same each time
-    asked = [texts.text(texts.made.randrange(_TOPICS)) for _ in range(queries + 20)]
-    small = [f"host/project{1 + at % _PROJECTS}" for at in range(queries + 20)]
+    asked = crammed.Texts(embedder, seed).questions("questions", queries + _FIRST)
+    exact = Exact(url, embedder, asked[_FIRST:])
     rows = []
-    for name, where in (
-        ("all projects", lambda _: Filter()),
-        ("the largest (40 %)", lambda _: Filter(("host/project0",))),
-        ("a small one (0.3 %)", lambda at: Filter((small[at],))),
-    ):
-        rows.append(
-            [
-                name,
-                *timed(shelf, embedder, asked, where),
-                found(shelf, embedder, vectors, asked, where),
-            ]
-        )
-    head = f"{count:,} memories, {embedder.model}; {told}; {_size(store)}; load {os.getloadavg()[0]:.1f}"
-    titles = ["searched", "wall ms, p50", "p95", "CPU ms, p50", "of nearest", "of keyword", "recall@10"]
-    store.close()
+    for who, shelf in _askers(store).items():
+        for name, where in _SEARCHED.items():
+            if len(_MEMBERS.get(who, ())) == 8 and "small" in name:
+                continue  # it is in few of those that are asked
+            figures = timed(shelf, embedder, asked, where)
+            share = exact.shared(exact.found(shelf, where), where, _MEMBERS.get(who))
+            rows.append([who, name, *figures, f"{share:.1%}"])
+    head = f"{exact.count:,} memories, {embedder.model}; {_size(store)}; load {os.getloadavg()[0]:.1f}"
+    titles = "by,searched,wall ms (p50),p95,CPU ms (p50),of nearest,of keyword,recall@10".split(",")
     return f"{head}\n{table(titles, rows)}"
 
 
-def kept(url: str, size: int) -> numpy.ndarray:
-    """All vectors, in the order of items, as the server has them."""
-    import psycopg
-
-    head, each = 19, 2 + 4 + 4 + 2 * size  # of COPY's binary format, and of halfvec's
-    with psycopg.connect(url) as db:
-        asked = "COPY (SELECT data FROM vectors ORDER BY item) TO STDOUT (FORMAT BINARY)"
-        with db.cursor().copy(asked) as copy:
-            data = b"".join(bytes(part) for part in copy)
-    rows = numpy.frombuffer(data[head:-2], dtype=numpy.uint8).reshape(-1, each)
-    return numpy.ascontiguousarray(rows[:, 10:]).view(">f2").astype(numpy.float16)
-
-
-def load(url: str, texts: Texts, embedder: embed.Embedder, count: int) -> None:
-    import psycopg
-
-    with psycopg.connect(url) as db:
-        for name in (*_INDEXES, "vectors_wordllama", "vectors_minilm"):
-            db.execute(f"DROP INDEX IF EXISTS {name}")
-        db.execute("SET synchronous_commit = off")
-        db.execute(
-            "CREATE TEMP TABLE staged (uid TEXT, project TEXT, said TEXT, thread TEXT, seq BIGINT, "
-            "shape TEXT, own TEXT, near TEXT, far TEXT, scope TEXT[], data HALFVEC)"
-        )
-        for start in range(0, count, _BATCH):
-            rows = _batch(texts, start, min(_BATCH, count - start))
-            made = embedder.vectors([row[2] for row in rows]).astype(numpy.float16)
-            with db.cursor().copy("COPY staged FROM STDIN") as copy:
-                for row, one in zip(rows, made, strict=True):
-                    copy.write_row((*row, str(one.tolist())))
-            db.execute(_STORE)
-            db.execute("TRUNCATE staged")
-            db.commit()
-            if start % (10 * _BATCH) == 0:
-                print(f"{start + len(rows):,} loaded", file=sys.stderr, flush=True)
+def tuned(url: str, store: PostgreSQL, seed: int, queries: int) -> str:
+    """For each width, what it finds and what that costs."""
+    embedder = embed.named("wordllama")
+    exact = Exact(url, embedder, crammed.Texts(embedder, seed).questions("for tuning", queries))
+    shelf, rows = _askers(store)["owner"], []
+    with shelf.asking() as db:
+        spent = _spent(db)
+    for width in _WIDTHS:
+        postgres.SETTINGS["hnsw.ef_search"] = str(width)
+        for name, where in list(_SEARCHED.items())[:2]:
+            used = spent()
+            found = exact.found(shelf, where)
+            spent_ms = f"{1000 * (spent() - used) / queries:.1f}"
+            rows.append([str(width), name, spent_ms, f"{exact.shared(found, where):.1%}"])
+    return table(["width", "searched", "CPU ms of nearest (mean)", "recall@10"], rows)
 
 
-_STORE = """
-WITH put AS (
-    INSERT INTO items (uid, project, machine, collection, text, lineage, session, agent, origin, by, kind,
-        at, first_at, title, files, sources, thread, seq, shape, words)
-    SELECT uid, project, 'bench', 'sessions', said, '', thread, '', 'assistant', '', '', seq, seq, '', '{}',
-        '{bench}', thread, seq, shape, setweight(to_tsvector('holdfast', own), 'A')
-        || setweight(to_tsvector('holdfast', near), 'B') || setweight(to_tsvector('holdfast', far), 'C')
-        || array_to_tsvector(scope) FROM staged ORDER BY seq RETURNING id, uid, project)
-INSERT INTO vectors (item, model, project, machine, data)
-SELECT put.id, 'wordllama-l2-supercat-256', put.project, 'bench', data FROM put JOIN staged USING (uid)
-"""
+_WIDTHS = (100, 150, 200, 300, 400, 600, 800)
+_SEARCHED: dict[str, Where] = {
+    "all projects": lambda _: Filter(),
+    "the largest (40 %)": lambda _: Filter((_LARGEST,)),
+    "a small one (0.3 %)": lambda at: Filter((f"host/project{1 + 2 * at % crammed.PROJECTS}",)),
+}
 
 
-def _batch(texts: Texts, start: int, count: int) -> list[tuple]:
-    rows = []
-    for first in range(start, start + count, _THREAD):
-        topic = texts.made.randrange(_TOPICS)
-        said = [texts.text(topic) for _ in range(min(_THREAD, start + count - first))]
-        told = [" ".join(telling(one)) for one in said]
-        project = _project(first // _THREAD)
-        scope = [pgsql.project_word(project), "/csessions", "/oassistant"]
-        for at, one in enumerate(said):
-            near = " ".join(told[i] for i in (at - 1, at + 1) if 0 <= i < len(said))
-            far = " ".join(told[i] for i in (at - 3, at - 2, at + 2, at + 3) if 0 <= i < len(said))
-            plain = map(pgsql.plain, (one, near, far))
-            rows.append(
-                (f"u{first + at}", project, one, f"t{first}", first + at, shape(one), *plain, scope)
-            )
-    return rows
-
-
-def _project(thread: int) -> str:
-    return "host/project0" if thread % 5 < 2 else f"host/project{1 + thread // 5 % _PROJECTS}"
-
-
-def index(url: str) -> None:
-    import psycopg
-
-    with psycopg.connect(url, autocommit=True) as db:
-        db.execute("SET maintenance_work_mem = '2GB'")
-        db.execute("SET max_parallel_maintenance_workers = 2")
-        for statement in (
-            "CREATE INDEX items_thread ON items (thread, seq) WHERE thread <> ''",
-            "CREATE INDEX items_time ON items (project, first_at)",
-            "CREATE INDEX items_shape ON items (project, shape)",
-            "CREATE INDEX vectors_project ON vectors (project, model)",
-            "CREATE INDEX items_words ON items USING gin (words) WITH (gin_pending_list_limit = 512)",
-            "CREATE INDEX vectors_wordllama ON vectors USING hnsw "
-            "((data::halfvec(256)) halfvec_cosine_ops) WHERE model = 'wordllama-l2-supercat-256'",
-            "VACUUM ANALYZE items",
-            "VACUUM ANALYZE vectors",
-        ):
-            began = time.perf_counter()
-            db.execute(statement)
-            print(f"{time.perf_counter() - began:,.0f} s: {statement[:60]}", file=sys.stderr, flush=True)
-
-
-Where = Callable[[int], Filter]
+def _askers(store: PostgreSQL) -> dict[str, postgres.Postgres]:
+    """The owner of the tables, and members of some projects."""
+    added = text("INSERT INTO members (who, project) VALUES (:who, :project) ON CONFLICT DO NOTHING")
+    with store.writing() as db:
+        known = db.scalars(text("SELECT rolname FROM pg_roles")).all()
+        for who, projects in _MEMBERS.items():
+            if who not in known:
+                db.execute(text(f'CREATE ROLE "{who}"'))
+            db.execute(added, [{"who": who, "project": one} for one in projects])
+    members = {who: postgres.Postgres(store.acting_as(who), "bench") for who in _MEMBERS}
+    return {"owner": postgres.Postgres(store, "bench"), **members}
 
 
 def timed(shelf: postgres.Postgres, embedder: embed.Embedder, asked: list[str], where: Where) -> list[str]:
     """Milliseconds of a search: wall time (p50, p95), CPU time here and in the server together (p50), and
     that of its two dearest parts (p50)."""
-    walls, cpus, nears, words = [], [], [], []
+    every = []
+    with shelf.asking() as db:
+        spent = _spent(db)  # it is the same connection each time: there is one at a time
     for at, question in enumerate(asked):
-        with shelf.asking() as db:
-            spent = _spent(db)
-            began, used = time.perf_counter(), spent()
+        began, used = time.perf_counter(), spent()
+        with shelf.asking():
             search.search(shelf, embedder, question, where(at), 10)
-            wall, cpu = time.perf_counter() - began, spent() - used
+        wall, cpu = time.perf_counter() - began, spent() - used
+        with shelf.asking():
             query = search.asked(shelf, question, where(at))
             vector = embedder.vectors([query.meant])[0]
             used = spent()
             shelf.nearest(embedder.model, vector, where(at), 100)
             near, used = spent() - used, spent()
             shelf.keyword(query.words, where(at), 100)
-            word = spent() - used
-        if at >= 20:  # the first ones find the caches cold
-            for kept, one in ((walls, wall), (cpus, cpu), (nears, near), (words, word)):
-                kept.append(1000 * one)
+            every.append((wall, cpu, near, spent() - used))
+    walls, cpus, nears, words = zip(*every[_FIRST:], strict=True)  # the first ones find the caches cold
     late = sorted(walls)[int(0.95 * len(walls))]
     figures = (statistics.median(walls), late, *map(statistics.median, (cpus, nears, words)))
-    return [f"{one:.1f}" for one in figures]
+    return [f"{1000 * one:.1f}" for one in figures]
 
 
 def _spent(db: Connection) -> Callable[[], float]:
@@ -269,30 +177,55 @@ def _spent(db: Connection) -> Callable[[], float]:
     return spent
 
 
-def found(
-    shelf: postgres.Postgres,
-    embedder: embed.Embedder,
-    vectors: numpy.ndarray,
-    asked: list[str],
-    where: Where,
-) -> str:
-    """Of the ten that are nearest, how many are found."""
-    projects = numpy.array([_project(at // _THREAD) for at in range(len(vectors))])
-    questions = embedder.vectors(asked[:_COMPARED])
-    parts = range(0, len(vectors), 100_000)
-    every = numpy.concatenate(
-        [vectors[at : at + 100_000].astype(numpy.float32) @ questions.T for at in parts]
-    )
-    shared = 0
-    for at, vector in enumerate(questions):
-        fits = every[:, at]
-        if where(at).projects:
-            fits = numpy.where(projects == where(at).projects[0], fits, -2)
-        exact = {f"u{one}" for one in numpy.argpartition(-fits, 10)[:10]}
-        with shelf.asking():
-            about = {uid for uid, _ in shelf.nearest(embedder.model, vector, where(at), 100)[:10]}
-        shared += len(exact & about)
-    return f"{shared / (10 * len(questions)):.1%}"
+class Exact:
+    """The ten that are nearest to each question, by a look at every vector as the server has it."""
+
+    def __init__(self, url: str, embedder: embed.Embedder, asked: list[str]) -> None:
+        self.model, self.questions = embedder.model, embedder.vectors(asked)
+        numbers, parts = [], []
+        for some, vectors in _kept(url, embedder.size):
+            numbers.append(some)
+            parts.append(vectors.astype(numpy.float32) @ self.questions.T)
+        self._numbers, self._fits = numpy.concatenate(numbers), numpy.concatenate(parts)
+        self._projects = numpy.array([crammed.project_of(int(one)) for one in self._numbers])
+        self.count = len(self._numbers)
+
+    def found(self, shelf: postgres.Postgres, where: Where) -> list[set[str]]:
+        """What the engine says they are."""
+        every = []
+        for at, vector in enumerate(self.questions):
+            with shelf.asking():
+                best = shelf.nearest(self.model, vector, where(_FIRST + at), 100)[:10]
+            every.append({uid for uid, _ in best})
+        return every
+
+    def shared(self, found: list[set[str]], where: Where, only_in: list[str] | None = None) -> float:
+        """Of the ten that are nearest, the share that was found."""
+        seen = numpy.isin(self._projects, only_in) if only_in else numpy.ones(self.count, dtype=bool)
+        count = 0
+        for at, about in enumerate(found):
+            meant = where(_FIRST + at)
+            only = seen & (self._projects == meant.projects[0]) if meant.projects else seen
+            fits = numpy.where(only, self._fits[:, at], -2)
+            exact = {f"u{self._numbers[one]}" for one in numpy.argpartition(-fits, 10)[:10]}
+            count += len(exact & about)
+        return count / (10 * len(found))
+
+
+def _kept(url: str, size: int) -> Iterator[tuple[numpy.ndarray, numpy.ndarray]]:
+    """(numbers, vectors), in parts."""
+    import psycopg
+
+    head, each = 19, 2 + 4 + 8 + 4 + 4 + 2 * size  # of COPY's binary format, and of halfvec's
+    with psycopg.connect(url) as db:
+        asked = "COPY (SELECT i.seq, v.data FROM items i JOIN vectors v ON v.item = i.id) TO STDOUT"
+        with db.cursor().copy(f"{asked} (FORMAT BINARY)") as copy:
+            data = b"".join(bytes(part) for part in copy)
+    every = numpy.frombuffer(data[head:-2], dtype=numpy.uint8).reshape(-1, each)
+    for at in range(0, len(every), 100_000):
+        rows = every[at : at + 100_000]
+        numbers = numpy.ascontiguousarray(rows[:, 6:14]).view(">i8")[:, 0]
+        yield numbers, numpy.ascontiguousarray(rows[:, 22:]).view(">f2")
 
 
 def _size(store: PostgreSQL) -> str:

@@ -59,5 +59,14 @@ def last(app: Holdfast, state: State) -> str:
         return ""
 
 
+def forget(app: Holdfast, state: State) -> None:
+    """What was said after the compaction before: where the next SessionStart is killed, or out of time, its
+    receipt would take it for said again."""
+    try:
+        posix.unlink(_path(app, state))
+    except OSError:
+        pass
+
+
 def _path(app: Holdfast, state: State) -> str:
     return app.home.session(state.session, state.agent) + "/brief.txt"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import posix
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from holdfast.app import Holdfast
 from holdfast.disk import board, index, messages, outbox, trail
 from holdfast.disk.home import Home
 from holdfast.disk.outbox import CHECKPOINT, EVENT
+from holdfast.ops import config
 from hooks import own_mounts
 
 #: Puts what it is told to, and says after each that it is done; `careless` reads, changes and rewrites.
@@ -79,7 +83,8 @@ def test_what_is_noted_taken_posted_and_marked_is_put_there(team: Home) -> None:
 
 def test_what_other_machines_said_is_not_sent_back(team: Home) -> None:
     message = messages.made("01" * 13, 1000, 5, str, type="note", to="all", text="hello")
-    board.take_in(team, board.Place("k", "/p"), [message, messages.marked(message["id"], "x", 1, "done")])
+    theirs = [message, messages.marked(message["id"], "x", 1, "done")]
+    board.take_in(team, board.Place("k", "/p"), theirs, board.Board())
     assert said(team) == []
     assert list(board.load(team, "k").messages) == [message["id"]]
 
@@ -169,19 +174,35 @@ def test_beyond_the_cap_the_oldest_events_go_and_nothing_else(team: Home) -> Non
     assert len(said(team)) == 30
 
 
+def in_file(most: int, _: pytest.MonkeyPatch, home: Home) -> None:
+    app = Holdfast.open({"HOLDFAST_HOME": home.root, "HOME": home.root})
+    config.put(app, "team.outbox_mb", str(most))
+
+
+def in_environment(most: int, monkeypatch: pytest.MonkeyPatch, _: Home) -> None:
+    monkeypatch.setitem(posix.environ, b"HOLDFAST_TEAM_OUTBOX_MB", b"%d" % most)
+
+
+@pytest.mark.parametrize("configured", [in_file, in_environment])
+@pytest.mark.parametrize("most", [5, 20])
 def test_where_nobody_comes_hooks_themselves_keep_it_within_bounds(
-    team: Home, monkeypatch: pytest.MonkeyPatch
+    team: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    configured: Callable[[int, pytest.MonkeyPatch, Home], None],
+    most: int,
 ) -> None:
+    configured(most, monkeypatch, team)
     monkeypatch.setattr(outbox, "_SEGMENT", 2000)
-    monkeypatch.setattr(outbox, "_MOST", 5)
     for number in range(200):
         outbox.put(team, EVENT, {"n": number, "words": "x" * 200})
-        outbox.put(team, CHECKPOINT, {"n": number}, f"U{number}")
+        if number % 10 == 0:
+            outbox.put(team, CHECKPOINT, {"n": number}, f"U{number}")
     lines = said(team)
-    assert sum(line["kind"] == CHECKPOINT for line in lines) == 200
+    assert sum(line["kind"] == CHECKPOINT for line in lines) == 20
     newest = [line["data"]["n"] for line in lines if line["kind"] == EVENT]
     assert newest == list(range(200 - len(newest), 200))
     assert len(newest) + outbox.dropped(team) == 200
+    assert most - 2 < outbox.size(team) / 2000 < most + 2
 
 
 _FULL = """

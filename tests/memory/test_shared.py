@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,18 +12,20 @@ import pytest
 from sqlalchemy import text
 
 from holdfast.app import Holdfast
-from holdfast.disk import trail
-from holdfast.errors import BadInput
+from holdfast.disk import outbox, trail
+from holdfast.errors import BadInput, Unavailable
 from holdfast.memory import deep, own, shared
 from holdfast.memory.index import Index
-from holdfast.memory.shelf import COLLECTIONS, Item
+from holdfast.memory.shelf import COLLECTIONS, Filter, Item
 from holdfast.memory.terms import key, shape
 from holdfast.memory.unsent import unsent
 from holdfast.ops import recall, remember
+from holdfast.ops import sync as operation
 from holdfast.store import database
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.projects import name_of
 from holdfast.team import sync
+from repository import hang
 from store.postgres import Server
 from store.test_isolation import make_role, url_of
 
@@ -433,6 +436,86 @@ def test_a_clone_that_comes_later_is_cleared_too(alice: Machine, bob: Machine, t
     assert recall.recall(bob.app, "tide gauge", project=second, local=True).found == []
 
 
+def test_what_waits_of_a_clone_that_is_gone_is_sent_and_what_others_erase_reaches_it(
+    alice: Machine, bob: Machine, server: Server, postgresql: PostgreSQL
+) -> None:
+    alice.take(TYPED)
+    bob.take(TYPED)
+    bob.push()
+    server.stop()
+    try:
+        assert sync.round(alice.app).trouble
+    finally:
+        server.start()
+    alice.project.rename(alice.project.with_name("moved"))
+    (one,) = bob.recall("harbour pump restart").found
+    remember.erase(bob.app, [one.uid])
+    alice.take(SAID)
+    sync.round(alice.app)
+    assert SAID in everything(postgresql)
+    assert TYPED not in everything(postgresql)
+    with Index(alice.app.home.memory) as shelf:
+        assert [row.text for row in shelf.timeline(Filter(), 9)] == [SAID]
+
+
+def test_what_is_erased_of_a_clone_that_is_gone_the_team_is_told(
+    alice: Machine, bob: Machine, postgresql: PostgreSQL
+) -> None:
+    for machine in (alice, bob):
+        machine.take(SAID)
+        sync.round(machine.app)
+    (one,) = alice.recall("tide gauge").found
+    alice.project.rename(alice.project.with_name("moved"))
+    remember.erase(alice.app, [one.uid])
+    sync.round(alice.app)
+    assert SAID not in everything(postgresql)
+    assert bob.pull() == 1
+
+
+def test_a_memory_that_is_damaged_keeps_back_nothing_else_and_is_told(
+    alice: Machine, postgresql: PostgreSQL
+) -> None:
+    alice.take(SAID)
+    sync.round(alice.app)
+    trail.note(alice.app.home, "test.noted")
+    Path(alice.app.home.memory).write_bytes(b"no database" * 1000)
+    made = sync.round(alice.app)
+    assert "was damaged" in made.trouble
+    assert outbox.segments(alice.app.home) == [], "what waited was sent"
+
+
+def test_nothing_is_erased_while_git_does_not_say_whose_it_is(
+    alice: Machine, bob: Machine, tmp_path: Path, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = alice.take(SAID)
+    bob.take(SAID)
+    bob.push()
+    with monkeypatch.context() as slowly:
+        hang(slowly, tmp_path / "bin")
+        with pytest.raises(Unavailable, match="nothing was erased"):
+            remember.erase(alice.app, [uid])
+    remember.erase(alice.app, [uid])
+    assert SAID not in everything(postgresql)
+
+
+def test_what_was_kept_back_is_sent_once_its_project_has_a_name(
+    alice: Machine, tmp_path: Path, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = clone(tmp_path / "late", "")
+    alice.take(TYPED, project=late)
+    alice.take(SAID)
+    with monkeypatch.context() as slowly:
+        hang(slowly, tmp_path / "bin")
+        alice.push()
+    sync.round(alice.app)
+    assert SAID in everything(postgresql)
+    assert TYPED not in everything(postgresql)
+    subprocess.run(["git", "-C", late, "remote", "set-url", "origin", ORIGIN], check=True)
+    sync.round(alice.app)
+    assert TYPED in everything(postgresql)
+    assert sync.round(alice.app).sent == 0
+
+
 def test_two_that_tell_at_once_take_away_only_what_was_told(alice: Machine) -> None:
     alice.take(SAID)
     own.owe(alice.app, "p", ["one"])
@@ -489,6 +572,31 @@ def test_a_killed_push_sends_the_rest_the_next_time(
         assert db.scalar(text("SELECT count(DISTINCT uid) FROM items")) == 450
 
 
+def test_sync_ends_when_all_memories_are_sent_and_counts_those_that_wait(
+    alice: Machine, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round has time for one batch."""
+    for number in range(5):
+        alice.take(f"{SAID} {number}", at=number)
+    monkeypatch.setattr(shared, "_BATCH", 1)
+    monkeypatch.setitem(sync.round.__kwdefaults__, "seconds", 0)
+    times = itertools.count()
+    monkeypatch.setattr(shared, "elapsed", lambda: next(times) * 0.6)
+    made = sync.round(alice.app)
+    assert (made.sent, made.memories) == (1, 4)
+    synced = operation.sync(alice.app)
+    assert (synced.sent, synced.waiting, synced.trouble) == (4, 0, "")
+    server.stop()
+    try:
+        alice.take(TYPED)
+        synced = operation.sync(alice.app)
+        assert synced.trouble
+        assert synced.waiting >= 1
+        assert f"{synced.waiting} waiting" in str(synced)
+    finally:
+        server.start()
+
+
 def test_another_project_of_the_team_is_not_searched_unless_everything_is(
     alice: Machine, tmp_path: Path, server: Server, postgresql: PostgreSQL
 ) -> None:
@@ -541,3 +649,26 @@ def test_a_machine_that_is_called_otherwise_has_sent_nothing_twice(
     assert alice.push() == 0
     with postgresql.reading() as connection:
         assert connection.scalar(text("SELECT count(*) FROM items")) == 1
+
+
+def test_a_memory_that_the_store_cannot_take_keeps_back_no_other(
+    alice: Machine, postgresql: PostgreSQL
+) -> None:
+    uids = [alice.take(f"{SAID}, gate {number}", number=number) for number in range(9)]
+    with postgresql.writing() as connection:
+        connection.execute(text("ALTER TABLE items ADD CONSTRAINT no CHECK (text NOT LIKE '%gate 4')"))
+    assert alice.push() == 8
+    assert alice.push() == 0
+    noted = [one for one in trail.recent(alice.app.home) if one["event"] == "degraded.team"]
+    assert [f"memory {uids[4]} is not sent" in one["what"] for one in noted] == [True]
+
+
+def test_a_thread_that_is_longer_than_an_index_takes_is_told_all_the_same(
+    alice: Machine, bob: Machine
+) -> None:
+    far = "".join(key(str(number)) for number in range(400))
+    item = Item("u1", "topics", SAID, str(alice.project), thread=f"{far}.md", shape=shape(SAID), at=1000)
+    with Index(alice.app.home.memory) as shelf:
+        shelf.take("/t/u1", "1", [item])
+    assert alice.push() == 1
+    assert SAID in str(bob.recall("how often is the tide gauge polled"))

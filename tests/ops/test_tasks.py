@@ -12,10 +12,11 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.disk import trail
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, Unavailable
 from holdfast.ops import tasks
 from holdfast.store.projects import _shared, name_of
 from hooks import event, run_silently
+from repository import hang
 
 
 @pytest.fixture
@@ -167,7 +168,7 @@ def test_what_is_wrong_with_a_file_of_tasks_is_said_and_nothing_is_added(
         (lambda app: tasks.add(app), "say what is to be done"),
         (lambda app: tasks.add(app, "x", plan=Path("y")), "not both"),
         (lambda app: tasks.add(app, "x", priority=10**7), "priority"),
-        (lambda app: tasks.add(app, " "), "has no description"),
+        (lambda app: tasks.add(app, " "), "^the task has no description"),
         (lambda app: tasks.add(app, "x", file=("gone.py",)), "names gone.py"),
         (lambda app: tasks.claim(app, lease=0), "--lease"),
         (lambda app: tasks.claim(app, lease=10**9), "--lease"),
@@ -175,6 +176,7 @@ def test_what_is_wrong_with_a_file_of_tasks_is_said_and_nothing_is_added(
         (lambda app: tasks.claim(app, process=2**22 + 1), "no process"),
         (lambda app: tasks.wait(app, 1, seconds=-1), "--seconds"),
         (lambda app: tasks.list_all(app, limit=-1), "--limit"),
+        (lambda app: tasks.list_all(app, limit=10**21), "--limit"),
     ],
 )
 def test_what_cannot_be_is_refused(app: Holdfast, asked, says: str) -> None:
@@ -200,10 +202,22 @@ def test_clones_of_a_project_have_one_name_and_nobodys_password(address: str, na
 def test_a_repository_is_named_by_where_it_comes_from(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     assert name_of(str(tmp_path)) == str(tmp_path)
-    name_of.cache_clear()
     address = "git@example.org:team/thing.git"
     subprocess.run(["git", "-C", tmp_path, "remote", "add", "origin", address], check=True)
     assert name_of(str(tmp_path)) == "example.org/team/thing"
+
+
+def test_while_git_does_not_answer_a_repository_has_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "init", "-q", clone], check=True)
+    subprocess.run(["git", "-C", clone, "remote", "add", "origin", "https://example.org/x"], check=True)
+    with monkeypatch.context() as slowly:
+        hang(slowly, tmp_path / "bin")
+        with pytest.raises(Unavailable, match="git did not say"):
+            name_of(str(clone))
+    assert name_of(str(clone)) == "example.org/x"
 
 
 def test_a_hook_of_another_repository_changes_no_name(

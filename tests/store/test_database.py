@@ -7,18 +7,19 @@ import posix
 import sqlite3
 import subprocess
 import sys
-from contextlib import ExitStack
+import threading
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, text, update
+from sqlalchemy import Connection, inspect, text, update
 
 from holdfast.errors import BadInput, Damaged
 from holdfast.store import database, migrations
 from holdfast.store.database import SQLite, Store
 from holdfast.store.queue import Queue
 from holdfast.store.tables import METADATA, SCHEMA
-from holdfast.store.task import Draft
+from holdfast.store.task import Draft, added
 
 
 def test_the_tables_are_those_that_queries_name(store: Store) -> None:
@@ -117,9 +118,10 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: list[int] = []
-        for name in ("fdatasync", "fsync"):
-            real = getattr(posix, name)
-            monkeypatch.setattr(posix, name, lambda fd, real=real: (self._note(fd), real(fd)))
+        for module in (posix, os):
+            for name in ("fdatasync", "fsync"):
+                real = getattr(module, name)
+                monkeypatch.setattr(module, name, lambda fd, real=real: (self._note(fd), real(fd)))
 
     def _note(self, fd: int) -> None:
         self.synced.append(os.fstat(fd).st_ino)
@@ -156,8 +158,10 @@ def test_what_fails_in_the_middle_leaves_nothing(sqlite: Store) -> None:
         assert connection.execute(SCHEMA.select()).one().by != "nobody"
 
 
-def test_more_who_ask_than_there_are_connections_are_told_so(sqlite: Store) -> None:
-    sqlite.engine.pool._timeout = 0.1  # type: ignore[attr-defined]
+def test_more_who_ask_than_there_are_connections_are_told_so(
+    sqlite: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "PATIENCE_S", 0.1)
     with ExitStack() as held:
         for _ in range(8):
             held.enter_context(sqlite.reading()).execute(SCHEMA.select())
@@ -165,8 +169,138 @@ def test_more_who_ask_than_there_are_connections_are_told_so(sqlite: Store) -> N
             pass
 
 
+def test_connections_stay_open_also_when_something_failed_and_are_closed_with_the_lock(
+    sqlite: SQLite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is closed without it may meet a commit with the checkpoint of the log that this brings."""
+
+    def fail(of: AbstractContextManager[Connection]) -> None:
+        with of as connection:
+            connection.execute(text("SELECT 1"))
+            raise ZeroDivisionError
+
+    with sqlite.reading() as connection:
+        first = connection.connection.driver_connection
+    for of in (sqlite.writing, sqlite.reading):
+        with pytest.raises(ZeroDivisionError):
+            fail(of())
+        with of() as connection:
+            assert connection.connection.driver_connection is first
+    held: list[bool] = []
+    real = Connection.close
+
+    def closed(one: Connection) -> None:
+        held.append(getattr(database._HELD, "path", "") == sqlite.lock)
+        real(one)
+
+    monkeypatch.setattr(Connection, "close", closed)
+    sqlite.close()
+    assert held == [True]
+
+
+def test_what_sqlalchemy_did_and_what_the_driver_did_is_one_transaction(sqlite: Store) -> None:
+    def fail() -> None:
+        with sqlite.writing() as connection:
+            connection.execute(update(SCHEMA).values(by="nobody"))
+            added(connection, Draft("it", "p"), "me", {})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert Queue(sqlite).tasks(None, None, 0) == []
+    with sqlite.reading() as connection:
+        assert connection.execute(SCHEMA.select()).one().by != "nobody"
+        with sqlite.writing() as writer:
+            writer.execute(update(SCHEMA).values(by="somebody"))
+            added(writer, Draft("it", "p"), "me", {})
+        assert connection.execute(SCHEMA.select()).one().by != "somebody"
+    with sqlite.reading() as connection:
+        assert connection.execute(SCHEMA.select()).one().by == "somebody"
+    assert len(Queue(sqlite).tasks(None, None, 0)) == 1
+
+
 def test_a_reader_waits_for_nobody_who_writes(sqlite: Store) -> None:
     with sqlite.writing() as writer:
         writer.execute(update(SCHEMA).values(by="not yet"))
         with sqlite.reading() as reader:
             assert reader.execute(SCHEMA.select()).one().by != "not yet"
+
+
+def test_what_a_reader_writes_does_not_stay(sqlite: SQLite) -> None:
+    with sqlite.reading() as connection:
+        connection.execute(text("CREATE TABLE by_a_reader (what TEXT)"))
+    with sqlite.reading() as connection:
+        assert not inspect(connection).has_table("by_a_reader")
+
+
+class Interrupted:
+    """A driver that Ctrl-C reaches right behind its first `at`."""
+
+    def __init__(self, driver: sqlite3.Connection, at: str) -> None:
+        self.driver = driver
+        self.at = at
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.driver, name)
+
+    def execute(self, statement: str) -> None:
+        self.driver.execute(statement)
+        if self.at == "execute":
+            raise KeyboardInterrupt
+
+    def rollback(self) -> None:
+        if self.at == "rollback":
+            self.at = ""
+            raise KeyboardInterrupt
+        self.driver.rollback()
+
+
+@pytest.mark.parametrize(("at", "kept"), [("execute", 1), ("rollback", 0)])
+def test_ctrl_c_leaves_no_transaction_open(
+    sqlite: SQLite, monkeypatch: pytest.MonkeyPatch, at: str, kept: int
+) -> None:
+    (idle,) = sqlite._idle
+    driver = database._driver(idle)
+    interrupted = Interrupted(driver, at)
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "_driver", lambda _: interrupted)
+        with pytest.raises(KeyboardInterrupt), sqlite.writing():
+            raise ValueError
+    assert len(sqlite._idle) == kept
+    if kept:
+        assert not driver.in_transaction
+    else:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            driver.execute("SELECT 1")
+    assert Queue(sqlite).add([Draft("goes on", "here")], "ann")
+
+
+def test_it_is_closed_when_all_who_use_it_are_done(sqlite: SQLite) -> None:
+    began, ends, drivers = threading.Event(), threading.Event(), []
+
+    def uses() -> None:
+        with sqlite.reading() as connection:
+            drivers.append(database._driver(connection))
+            began.set()
+            ends.wait(10)
+
+    thread = threading.Thread(target=uses)
+    thread.start()
+    assert began.wait(10)
+    timer = threading.Timer(0.2, ends.set)
+    timer.start()
+    sqlite.close()
+    thread.join()
+    assert not sqlite._idle
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        drivers[0].execute("SELECT 1")
+    assert sqlite._room._value == database._MOST_CONNECTIONS
+
+
+def test_who_takes_too_long_keeps_it_when_it_is_closed(
+    sqlite: SQLite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sqlite.reading() as connection:
+        monkeypatch.setattr(database, "PATIENCE_S", 0.05)
+        sqlite.close()
+        assert migrations.version(connection) == migrations.NEWEST

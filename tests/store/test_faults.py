@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from holdfast.errors import BadInput, Forbidden, Unavailable
 from holdfast.install import parts
 from holdfast.ops import members, team, upkeep
 from holdfast.store import migrations
+from holdfast.store.holders import Holder
 from holdfast.store.postgres import PostgreSQL, _address
 from holdfast.store.queue import Queue
 from holdfast.store.task import Draft
@@ -46,10 +48,10 @@ def machine(folder: Path, url: str, **more: str) -> Holdfast:
 
 
 class Proxy:
-    """Before a server's socket; hands everything on, until it is to swallow it."""
+    """Before a server's socket; hands everything on, late or not at all where it is told to."""
 
     def __init__(self, folder: Path, real: str) -> None:
-        self.real, self.swallows = real, threading.Event()
+        self.real, self.swallows, self.delay_s = real, threading.Event(), 0.0
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(f"{folder}/.s.PGSQL.5432")
         self.listener.listen()
@@ -69,6 +71,7 @@ class Proxy:
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
         try:
             while data := source.recv(1 << 16):
+                time.sleep(self.delay_s)
                 if not self.swallows.is_set():
                     target.sendall(data)
         except OSError:
@@ -95,6 +98,27 @@ def test_a_network_that_swallows_everything_is_not_waited_for(
         Queue(store).tasks("here", None, 0)
     proxy.swallows.clear()
     assert len(Queue(store).tasks("here", None, 0)) == (when == "in the middle")
+    proxy.listener.close()
+    store.close()
+
+
+def test_a_slow_network_costs_time_and_one_too_slow_is_given_up(
+    postgresql: PostgreSQL, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("p")
+    proxy = Proxy(folder, f"{server.folder}/.s.PGSQL.5432")
+    store = PostgreSQL(f"postgresql://team@/postgres?host={folder}", timeout_s=5)
+    proxy.delay_s = 0.05
+    Queue(store).add([Draft("do it", "here")], "ann")
+    claimed = Queue(store).claim(Holder("ann"), "here", None, 60)
+    assert claimed is not None
+    Queue(store).finish(claimed.number, "ann", "done")
+    proxy.delay_s = 30.0
+    with pytest.raises(Unavailable, match="cannot be used now"):
+        Queue(store).tasks("here", None, 0)
+    proxy.delay_s = 0.0
+    (task,) = Queue(store).tasks("here", None, 0)
+    assert task.result == "done"
     proxy.listener.close()
     store.close()
 
@@ -245,6 +269,7 @@ KILLED = """
 import sys, time
 from sqlalchemy import event
 from holdfast.store import migrations
+from holdfast.store.holders import Holder
 from holdfast.store.postgres import PostgreSQL
 store = PostgreSQL(sys.argv[1])
 @event.listens_for(store.engine, "before_cursor_execute")
@@ -299,6 +324,24 @@ def test_brought_up_from_two_machines_at_once_it_is_brought_up_once(own: Server,
     ],
 )
 def test_beyond_this_machine_it_is_asked_over_tls(url: str, mode: str | None) -> None:
+    assert _address(url).query.get("sslmode") == mode
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "mode"),
+    [
+        ("postgresql://a@/t", {"PGHOST": "db.example.org"}, "require"),
+        ("postgresql://a@/t", {"PGHOST": "/run/postgresql"}, None),
+        ("postgresql://a@/t", {"PGSERVICE": "team"}, "require"),
+        ("postgresql://a@localhost/t", {"PGHOST": "db.example.org", "PGSERVICE": "team"}, None),
+        ("postgresql://a@localhost/t", {"PGHOSTADDR": "192.0.2.1"}, "require"),
+    ],
+)
+def test_a_host_that_the_environment_names_is_one_of_another_machine_too(
+    monkeypatch: pytest.MonkeyPatch, url: str, environ: dict[str, str], mode: str | None
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
     assert _address(url).query.get("sslmode") == mode
 
 

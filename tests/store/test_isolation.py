@@ -7,6 +7,7 @@ of these trials has to succeed, or it would find nothing here either.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from urllib.parse import quote
 
 import numpy
@@ -17,8 +18,11 @@ from sqlalchemy import Integer, Table, func, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from holdfast.errors import BadInput, Forbidden, NotFound, Unavailable
+from holdfast.memory import pgsql
+from holdfast.memory import postgres as memory
+from holdfast.memory.pgsql import project_word
 from holdfast.memory.postgres import Postgres
-from holdfast.memory.shelf import Item
+from holdfast.memory.shelf import Filter, Item
 from holdfast.store.holders import Holder
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.queue import _NEXT, Queue
@@ -206,10 +210,12 @@ def test_everything_of_a_store_is_guarded_and_nothing_else_is_lent(postgresql: P
         guarded = connection.execute(text("SELECT relname FROM pg_class WHERE relrowsecurity")).scalars()
         assert set(guarded) == there - {"schema"}
         runs_as_owner = text(
-            "SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "
+            "SELECT proname, prosqlbody IS NOT NULL FROM pg_proc p JOIN pg_namespace n "
+            "ON n.oid = pronamespace "
             "WHERE prosecdef AND nspname NOT IN ('pg_catalog', 'information_schema')"
         )
-        assert connection.scalar(runs_as_owner) == 0
+        # Each bound to what its names meant when it was made.
+        assert set(connection.execute(runs_as_owner)) == {("items_holding", True), ("items_counted", True)}
         lent = connection.execute(
             text(
                 "SELECT DISTINCT privilege_type FROM information_schema.table_privileges "
@@ -217,6 +223,242 @@ def test_everything_of_a_store_is_guarded_and_nothing_else_is_lent(postgresql: P
             )
         ).scalars()
         assert set(lent) == {"SELECT", "INSERT", "UPDATE", "DELETE"}
+
+
+#: What a member learns by words: the uids of items that hold one, and how many there are.
+_HOLDING = (
+    "SELECT uid FROM public.items_holding('tide', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 9) ORDER BY uid"
+)
+_COUNTED = "SELECT held FROM public.items_counted(ARRAY[CAST('tide' AS tsquery)], NULL, {}, true)"
+
+
+def told_of(postgresql: PostgreSQL) -> None:
+    """Items that hold a word: one of ann's in her project, one in none, three of his."""
+    owner = Postgres(postgresql, "here")
+    said = [(HERS, "h1"), ("", "n1"), (HIS, "i1"), (HIS, "i2"), (HIS, "i3")]
+    owner.add([Item(uid, "decisions", "tide", project, "l", "s") for project, uid in said])
+    with postgresql.writing() as connection:
+        connection.execute(
+            text("UPDATE items SET who = CASE project WHEN :his THEN 'ben' ELSE 'ann' END"), {"his": HIS}
+        )
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "SELECT 1",
+        "CREATE TEMP TABLE members AS SELECT 'ben'::text AS who, '*'::text AS project",
+        "CREATE TEMP TABLE items AS SELECT 'x' AS uid, ''::tsvector AS words",
+        "SET search_path = pg_temp, public",
+        "SET row_security = off",
+        "CREATE FUNCTION pg_temp.pg_has_role(name, oid, text) RETURNS bool LANGUAGE sql AS 'SELECT true'",
+        "SET ROLE ben",
+        "RESET ROLE",
+    ],
+)
+def test_by_words_a_member_finds_its_own_projects_items_alone(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL], before: str
+) -> None:
+    told_of(postgresql)
+    seen = {"ann": ["h1"], "ben": ["i1", "i2", "i3"], "eve": []}
+    stores = {**people, **{f"as {who}": postgresql.acting_as(who) for who in people}}
+    for name, store in stores.items():
+        who = name.removeprefix("as ")
+        if "ROLE" in before and name != "ben":
+            continue  # who logged in as the owner may become anybody
+        with store.engine.connect() as connection:
+            connection.execute(text(before))
+            assert connection.execute(text(_HOLDING)).scalars().all() == seen[who], name
+            assert connection.scalar(text(_COUNTED.format(9))) == len(seen[who]), name
+            connection.rollback()
+    with postgresql.reading() as connection:  # whatever it sees in the table itself
+        assert connection.execute(text(_HOLDING)).all() == []
+
+
+def test_the_owner_and_a_member_of_all_find_words_in_every_project(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL]
+) -> None:
+    told_of(postgresql)
+    with postgresql.writing() as connection:
+        connection.execute(insert(MEMBERS).values(who="eve", project="*"))
+    shelves = {"team": Postgres(postgresql), **{who: Postgres(people[who]) for who in people}}
+    shelves["as ben"] = Postgres(postgresql.acting_as("ben"))
+    found = {
+        who: sorted(uid for uid, _ in one.keyword(["tide"], Filter(), 9)) for who, one in shelves.items()
+    }
+    his = ["i1", "i2", "i3"]
+    assert found == {
+        "team": ["h1", *his, "n1"],
+        "ann": ["h1"],
+        "ben": his,
+        "as ben": his,
+        "eve": ["h1", *his],
+    }
+    for who, one in shelves.items():
+        hers = [uid for uid, _ in one.keyword(["tide"], Filter(projects=(HERS,)), 9)]
+        assert hers == [uid for uid in found[who] if uid == "h1"]
+        assert one.keyword(["tide"], Filter(projects=("example.org/none",)), 9) == []
+        assert one.keyword(["tide"], Filter(file="src/a.py"), 9) == []
+    for store in people.values():  # no words are not every word
+        assert works(store, text(_HOLDING.replace("tide", ""))) == 0
+
+
+def test_examples_tell_a_member_how_many_items_hold_a_word(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL]
+) -> None:
+    projects = [f"example.org/p{at:02d}" for at in range(63)]
+    with postgresql.writing() as connection:
+        connection.execute(insert(MEMBERS), [{"who": "ben", "project": one} for one in projects])
+    ben = Postgres(people["ben"], "here")
+    chosen = sorted([HIS, *projects], key=lambda name: sha256(name.encode()).digest())
+    first, last = chosen[0], chosen[-1]
+    ben.add([Item(f"t{at}", "decisions", f"tide n{at}", first, "l", "s") for at in range(160)])
+    ben.add([Item(f"m{at}", "decisions", f"mast n{at}", last, "l", "s") for at in range(48)])
+    asked = text(
+        "SELECT held FROM public.items_counted(ARRAY[CAST('tide' AS tsquery), 'mast'], :projects, :most, "
+        ":every)"
+    )
+
+    def counted(most: int, *projects: str, every: bool = False) -> list[float]:
+        with people["ben"].engine.connect() as connection:
+            given = {"projects": list(projects) or None, "most": most, "every": every}
+            return [*connection.execute(asked, given).scalars()]
+
+    assert counted(1000, first, last) == [160, 48]
+    assert counted(1000) == [2 * 160, 0]  # of 64 projects it is in, 32 are looked at
+    assert counted(1000, every=True) == [160, 48]
+    assert (
+        counted(5, first)[0] >= 80
+    )  # more than were counted are reckoned by where the last of them stands
+
+
+def test_a_common_word_that_seemed_rare_hides_nothing(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a store that an older holdfast has filled, nothing is marked as an example."""
+    monkeypatch.setattr(memory, "_MANY", 10)
+    monkeypatch.setattr(memory, "_WEIGHED", 50)
+    monkeypatch.setattr(memory, "_HELD", 21)
+    monkeypatch.setattr(pgsql, "FEW", 20)
+    monkeypatch.setattr(pgsql, "EVERY", 1 << 40)
+    ben = Postgres(people["ben"], "here")
+    ben.add([Item(f"t{at}", "decisions", f"tide n{at}", HIS, "l", "s") for at in range(80)])
+    ben.add([Item("both", "decisions", "tide mast", HIS, "l", "s")])
+    ben.add([Item(f"m{at}", "decisions", f"mast n{at}", HIS, "l", "s") for at in range(30)])
+    assert ben.keyword(["tide", "mast"], Filter(), 1)[0][0] == "both"
+
+
+@pytest.mark.parametrize("project", ODD)
+def test_a_project_is_among_the_words_as_the_store_itself_makes_it(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL], project: str
+) -> None:
+    with postgresql.writing() as connection:
+        connection.execute(insert(MEMBERS).values(who="ben", project=project))
+    ben = Postgres(people["ben"], "here")
+    ben.add([Item("u", "decisions", "tide", project, "l", "s")])
+    assert [uid for uid, _ in ben.keyword(["tide"], Filter(), 9)] == ["u"]
+
+
+@pytest.mark.parametrize("who", ["eve", "ben"])
+@pytest.mark.parametrize("plan", ["enable_seqscan", "enable_bitmapscan", "jit"])
+def test_no_counter_of_the_server_tells_what_others_items_hold(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL], who: str, plan: str
+) -> None:
+    """Everybody may read how many rows a transaction has fetched, also within the functions."""
+    owner = Postgres(postgresql, "here")
+    said = [Item(f"h{at}", "decisions", f"tide pump{at}", HERS, "l", "s") for at in range(40)]
+    owner.add([*said, *(Item(f"i{at}", "decisions", "mast", HIS, "l", "s") for at in range(7))])
+    counters = text(
+        "SELECT sum(seq_scan), sum(seq_tup_read), sum(idx_scan), sum(idx_tup_fetch) "
+        "FROM pg_stat_xact_user_tables"
+    )
+
+    def fetched(asked: str) -> list[int]:
+        with people[who].engine.connect() as connection:
+            # A plan for each call: which one is taken does not depend on how often it was called before.
+            connection.execute(text(f"SET {plan} = off; SET plan_cache_mode = force_custom_plan"))
+            given = {"asked": asked}
+            before = connection.execute(counters).one()
+            holding = "SELECT 1 FROM items_holding(CAST(:asked AS tsquery), {}, 9)"
+            connection.execute(text(holding.format("NULL, NULL, NULL, NULL, NULL, NULL, NULL")), given)
+            connection.execute(text(holding.format("NULL, NULL, NULL, NULL, NULL, 'x', '%x'")), given)
+            connection.execute(
+                text(holding.format(":projects, NULL, NULL, 0, 9, NULL, NULL")),
+                {**given, "projects": [HERS, ""]},
+            )
+            connection.execute(text(holding.format("NULL, '{text}', 's', 0, 9, NULL, NULL")), given)
+            for every in ("true", "false"):
+                counted = f"items_counted(ARRAY[CAST(:asked AS tsquery)], NULL, 9, {every})"
+                connection.execute(text(f"SELECT * FROM {counted}"), given)
+            after = connection.execute(counters).one()
+            connection.rollback()
+            return [int(now - then) for now, then in zip(after, before, strict=True)]
+
+    hers = f"'{project_word(HERS)}'"
+    nobody = fetched("nobody")
+    for asked in (
+        "tide",
+        "pump7",
+        "tid:*",
+        "pump:*",
+        f"{hers} & tide",
+        hers,
+        f"{hers} & pump:*",
+        "!nobody & tide",
+    ):
+        assert fetched(asked) == nobody, asked
+    if plan == "enable_seqscan":  # the control
+        assert (fetched("mast") == nobody) == (who == "eve")
+
+
+def test_no_plan_of_a_search_by_words_tells_of_others_items(
+    postgresql: PostgreSQL, people: dict[str, PostgreSQL]
+) -> None:
+    told_of(postgresql)
+    with people["eve"].reading() as connection:
+        plan = "\n".join(connection.execute(text(f"EXPLAIN (ANALYZE, VERBOSE) {_HOLDING}")).scalars())
+    assert "Function Scan" in plan
+    assert "items_words" not in plan
+    assert "Removed by Filter" not in plan
+
+
+def test_a_member_finds_words_by_their_index(postgresql: PostgreSQL, people: dict[str, PostgreSQL]) -> None:
+    with postgresql.writing() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO items (uid, project, machine, collection, text, lineage, session, agent, "
+                "origin, by, kind, at, first_at, title, files, sources, thread, seq, shape, words) "
+                "SELECT 'u' || i, CASE i % 2 WHEN 0 THEN :his ELSE :hers END, '', 'decisions', '', '', "
+                "'', '', 'file', '', '', 0, 0, '', '{}', '{}', '', 0, '', "
+                "to_tsvector('simple', 'w' || i % 1000 || ' w' || i % 7) || array_to_tsvector(ARRAY["
+                "CASE i % 2 WHEN 0 THEN :in_his ELSE :in_hers END]) FROM generate_series(1, 20000) i"
+            ),
+            {"his": HIS, "hers": HERS, "in_his": project_word(HIS), "in_hers": project_word(HERS)},
+        )
+        connection.execute(text("ANALYZE"))
+
+    def scans() -> tuple[int, int]:
+        with postgresql.engine.connect() as connection:
+            asked = text(
+                "SELECT (SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'items'), "
+                "(SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'items_words')"
+            )
+            every, by_index = connection.execute(asked).one()
+        return every, by_index
+
+    ben = Postgres(people["ben"], "here")
+    before = scans()
+    with ben.asking() as connection:
+        found = ben.keyword(["w500"], Filter(), 30)
+        about = ben._holding(["w500", "w3"], Filter(), every=True)
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    people["ben"].close()
+    every, by_index = scans()
+    assert len(found) == 20
+    assert every == before[0]
+    assert by_index > before[1]
+    assert about["w500"] == 20  # counted; the other one is reckoned from the first 501
+    assert 1300 < about["w3"] < 1550
 
 
 def test_a_vector_stands_beside_ones_own_item_only(

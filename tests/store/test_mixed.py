@@ -9,13 +9,20 @@ import tasks
 
 
 def test_nothing_is_lost_or_doubled_when_agents_use_queue_and_board_at_once(tmp_path: Path) -> None:
-    trial = mixed.Trial(tmp_path, tasks.Plan(agents=6, each=60, kills=4))
-    trial.run()
-    assert trial.killed
-    assert list(tasks.wrong(trial, *trial.found())) == []
-    seen = trial.at_board()
-    assert seen.is_right
-    assert seen.operations > 60
+    killed = 0
+    for number in range(5):  # whoever is to be killed may be through before its turn comes
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        trial = mixed.Trial(folder, tasks.Plan(agents=6, each=60, kills=4))
+        trial.run()
+        killed += trial.killed
+        assert list(tasks.wrong(trial, *trial.found())) == []
+        seen = trial.at_board()
+        assert seen.is_right
+        assert seen.operations > 60
+        if killed:
+            break
+    assert killed
 
 
 def test_careless_ways_are_caught(tmp_path: Path) -> None:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import Connection, text, update
 
 from holdfast.app import Holdfast
 from holdfast.errors import BadInput, Unavailable
 from holdfast.ops import tasks, team, upkeep
-from holdfast.store import migrations
+from holdfast.store import chains, migrations
+from holdfast.store.clocks import moment
 from holdfast.store.database import opened
 from holdfast.store.holders import Holder
+from holdfast.store.leases import end_claims
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.queue import Queue
 from holdfast.store.tables import SCHEMA
-from holdfast.store.task import Draft
+from holdfast.store.task import Draft, locked
 from store.postgres import Server
 
 ANN = Holder("ann")
@@ -50,6 +54,81 @@ def test_what_one_machine_adds_another_does(postgresql: PostgreSQL, server: Serv
     assert tasks.wait(here, number, seconds=0).task.result == "done over there"
     assert not (tmp_path / "a/home/store.db").exists()
     assert "1 finished" in str(team.status(here))
+
+
+def test_a_task_that_somebody_else_is_about_to_claim_is_passed_over_and_not_waited_for(
+    postgresql: PostgreSQL, server: Server
+) -> None:
+    tasks = Queue(postgresql)
+    first, second = tasks.add([Draft("one", "here"), Draft("two", "here")], "ann")
+    with psycopg.connect(server.url) as other:
+        other.execute("SELECT 1 FROM tasks WHERE number = %s FOR UPDATE", [first.number])
+        claimed = tasks.claim(ANN, "here", None, 60)
+    assert claimed is not None
+    assert claimed.number == second.number
+
+
+def _locked(number: int) -> Callable[[Connection], object]:
+    return lambda connection: locked(connection, number)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "then"),
+    [
+        # A wait is renewed while its task is finished.
+        (
+            _locked(1),
+            lambda store: _in(
+                store, lambda connection: chains.wait(connection, moment(connection), "cat", 1)
+            ),
+            lambda connection: chains.forget(connection, task=1),
+        ),
+        # One who waits claims what another begins to wait for.
+        (
+            lambda connection: connection.execute(chains._ONE_BY_ONE),
+            lambda store: Queue(store).wait(1, "ben", 0),
+            _locked(1),
+        ),
+        # Of two claims each is for what the other ends.
+        (_locked(1), lambda store: Queue(store).claim(Holder("ben"), "here", 1, 60), _locked(2)),
+        # One whose holder died is at hand already.
+        (
+            _locked(1),
+            lambda store: _in(
+                store, lambda connection: end_claims(connection, moment(connection), [(1, 1)])
+            ),
+            _locked(2),
+        ),
+    ],
+)
+def test_nobody_waits_for_one_who_waits_for_him(
+    postgresql: PostgreSQL,
+    first: Callable[[Connection], object],
+    other: Callable[[PostgreSQL], object],
+    then: Callable[[Connection], object],
+) -> None:
+    tasks = Queue(postgresql)
+    tasks.add([Draft("one", "here"), Draft("two", "here")], "ann")
+    tasks.claim(ANN, "here", 2, 0.001)  # and over
+    _in(postgresql, lambda connection: chains.wait(connection, moment(connection), "cat", 1))
+    with ThreadPoolExecutor(1) as pool:
+        with postgresql.writing() as connection:
+            first(connection)
+            meanwhile = pool.submit(other, postgresql)
+            while not (meanwhile.done() or _somebody_waits(postgresql)):
+                time.sleep(0.01)
+            then(connection)
+        meanwhile.result()
+
+
+def _in(store: PostgreSQL, done: Callable[[Connection], object]) -> None:
+    with store.writing() as connection:
+        done(connection)
+
+
+def _somebody_waits(store: PostgreSQL) -> bool:
+    with store.reading() as connection:
+        return bool(connection.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")))
 
 
 def test_killed_and_brought_back_nothing_acknowledged_is_missing(own: Server) -> None:

@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import text, update
 
 from holdfast import clock
 from holdfast.errors import BadInput, NotFound
-from holdfast.store import clocks, leases, queue
+from holdfast.store import chains, clocks, leases, queue
 from holdfast.store.clocks import Moment
 from holdfast.store.database import Store
 from holdfast.store.holders import Holder
+from holdfast.store.prepared import Prepared
 from holdfast.store.queue import Queue
+from holdfast.store.tables import TASKS
 from holdfast.store.task import Draft, Task
 
 ANN, BEN, CAT = Holder("ann"), Holder("ben"), Holder("cat")
@@ -206,6 +209,18 @@ def test_what_a_dead_holder_held_is_open_and_its_next_claim_is_not_touched(store
     assert tasks.task(number).holder == "ben"
 
 
+@pytest.mark.parametrize("payload", ["{", "[]", "", "[" * 100_000])
+def test_what_somebody_else_wrote_beside_a_task_holds_up_nobody(
+    store: Store, tasks: Queue, payload: str
+) -> None:
+    number = add(tasks, payload={"files": ["gate.py"]})
+    assert tasks.task(number).payload == {"files": ["gate.py"]}
+    with store.writing() as connection:
+        connection.execute(update(TASKS).values(payload=payload))
+    shown = [claim(tasks), tasks.task(number), *tasks.tasks("here", None, 0)]
+    assert [task.payload for task in shown] == [{}, {}, {}]
+
+
 def test_adding_the_same_twice_adds_it_once(tasks: Queue) -> None:
     draft = Draft("do it", "here", uid=clock.new_id(clock.now()))
     assert tasks.add([draft], "ann")[0].number == tasks.add([draft], "ann")[0].number
@@ -343,6 +358,42 @@ def test_lists_have_what_is_to_be_done_first_in_front(tasks: Queue) -> None:
         assert [task.number for task in tasks.tasks("here", state, 0)] == numbers
     assert [task.number for task in tasks.tasks(None, None, 2)] == [high, low]
     assert tasks.counts("here") == {"open": 1, "blocked": 1, "claimed": 1, "finished": 1}
+
+
+def test_what_is_finished_while_tasks_are_listed_is_listed_once(
+    store: Store, tasks: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, listed = add(tasks), queue._listed
+
+    def finishing(state: str | None, of_project: bool) -> Prepared:
+        if state == "finished" and store.engine.dialect.name == "postgresql":
+            Queue(store).finish(number, "ann", "")
+        return listed(state, of_project)
+
+    monkeypatch.setattr(queue, "_listed", finishing)
+    assert [task.state for task in tasks.tasks("here", None, 0)] == ["open"]
+    monkeypatch.undo()
+    assert [task.number for task in tasks.tasks("here", None, 0)] == [number]
+
+
+def test_any_number_of_tasks_may_need_others_and_be_needed(store: Store, tasks: Queue) -> None:
+    first, last, many = add(tasks), add(tasks), 70_000
+    with store.writing() as connection:
+        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :many) "
+        columns = "uid, project, description, payload, priority, state, added_by, added_at"
+        made = "SELECT 'u' || i, 'here', 'do it', '{}', 0, 'open', 'ann', 0 FROM n"
+        connection.execute(text(f"{numbers}INSERT INTO tasks ({columns}) {made}"), {"many": many})
+        between = "FROM tasks WHERE uid LIKE 'u%'"
+        for needs in (f"number, {first} {between}", f"{last}, number {between}"):
+            connection.execute(text(f"INSERT INTO needs SELECT {needs}"))
+        chains.wait(connection, clocks.moment(connection), "ann", last)
+    assert claim(tasks, ANN) is None
+    assert len(tasks.tasks("here", None, 0)) == many + 2
+    assert len(tasks.chain(last)) == 2 * many
+    assert len(tasks.chain(None)) == 2 * many + 1
+    for number in (first, last):
+        tasks.finish(number, "ben", "")
+    assert tasks.chain(None) == []
 
 
 def test_of_many_who_claim_at_once_each_gets_its_own(store: Store) -> None:

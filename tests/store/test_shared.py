@@ -99,9 +99,23 @@ def test_a_checkpoint_that_is_gone_is_not_told_of_and_its_words_are_gone_too(sto
         assert catalogue.end(connection, [], "ann.1") == 0
         assert catalogue.one(connection, "a") is None
         assert connection.scalar(select(CHECKPOINTS.c.body).where(CHECKPOINTS.c.uid == "a")) == ""
-        assert catalogue.of_machine(connection, "ann.1") == {"b"}
+        assert catalogue.of_machine(connection, "ann.1").keys() == {"b"}
         catalogue.add(connection, [entry("a")])  # sent again by an outbox that was not removed in time
-        assert catalogue.of_machine(connection, "ann.1") == {"b"}
+        assert catalogue.of_machine(connection, "ann.1").keys() == {"b"}
+
+
+def test_what_a_machine_has_after_all_is_there_again_with_what_it_says(store: Store) -> None:
+    with store.writing() as connection:
+        catalogue.add(connection, [entry("a"), entry("b", machine="ben.2"), entry("c")])
+        catalogue.end(connection, ["a", "c"], "ann.1")
+        catalogue.end(connection, ["b"], "ben.2")
+        again = [entry("a", body="half a\0word"), entry("b")]
+        assert catalogue.revive(connection, again, "ann.1") == 1
+        assert catalogue.of_machine(connection, "ann.1").keys() == {"a"}
+        assert catalogue.of_machine(connection, "ben.2") == {}
+        found = catalogue.one(connection, "a")
+    assert found
+    assert found.body == "half a\ufffdword"
 
 
 def test_nobody_ends_another_machines_checkpoint(store: Store) -> None:
@@ -114,8 +128,8 @@ def test_nobody_ends_another_machines_checkpoint(store: Store) -> None:
 def test_a_machine_that_got_another_name_still_ends_its_own(store: Store) -> None:
     with store.writing() as connection:
         catalogue.add(connection, [entry("a"), entry("b")])
-        assert catalogue.of_machine(connection, "anns-new.name.1") == {"a", "b"}
-        assert catalogue.of_machine(connection, "ann.11") == set()
+        assert catalogue.of_machine(connection, "anns-new.name.1").keys() == {"a", "b"}
+        assert catalogue.of_machine(connection, "ann.11") == {}
         assert catalogue.end(connection, ["a"], "anns-new.name.1") == 1
         assert catalogue.one(connection, "a") is None
 

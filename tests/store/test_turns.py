@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import Unavailable
-from holdfast.store.turns import turn
+from holdfast.store.turns import is_first, turn
 
 _HOLDS = """
 import sys, time
@@ -22,6 +22,14 @@ from holdfast.store.turns import turn
 with turn(sys.argv[1], 60):
     print("has it", flush=True)
     time.sleep(60)
+"""
+#: Draws a number for ever.
+_DRAWS = """
+import fcntl, os, sys, time
+from holdfast.store.turns import TRY, lock
+lock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), TRY, fcntl.F_WRLCK, 0)
+print("has it", flush=True)
+time.sleep(60)
 """
 #: Takes the lock again and again and counts in a file, without any lock of its own.
 _COUNTS = """
@@ -66,8 +74,8 @@ def ready(*processes: subprocess.Popen[str]) -> None:
         assert process.stdout.readline() == "ready\n"
 
 
-def held(path: Path) -> subprocess.Popen[str]:
-    process = started(_HOLDS, path)
+def held(path: Path, how: str = _HOLDS) -> subprocess.Popen[str]:
+    process = started(how, path)
     assert process.stdout
     assert process.stdout.readline() == "has it\n"
     return process
@@ -143,9 +151,10 @@ def test_one_that_is_interrupted_while_it_waits_leaves_nothing(tmp_path: Path, h
     waiter.wait()
 
 
-def test_who_waits_for_one_that_was_stopped_gives_up_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [_HOLDS, _DRAWS])
+def test_who_waits_for_one_that_was_stopped_gives_up_and_says_so(tmp_path: Path, how: str) -> None:
     path = tmp_path / "lock"
-    holder = held(path)
+    holder = held(path, how)
     os.kill(holder.pid, signal.SIGSTOP)
     refused: list[BaseException] = []
 
@@ -194,3 +203,12 @@ def test_a_lock_file_with_something_else_in_it_still_excludes(tmp_path: Path, co
     processes = [started(_COUNTS, path, count, 100) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0] * 3
     assert count.read_text() == "300"
+
+
+def test_what_is_done_for_all_one_does_and_each_for_those_of_its_kind(tmp_path: Path) -> None:
+    path, ours, theirs = str(tmp_path / "lock"), b"machine1", b"machine2"
+    asked = [(1000, ours), (1400, ours), (2000, ours), (2500, theirs), (2600, theirs), (2600, ours)]
+    assert [is_first(path, at, 1000, who) for at, who in asked] == [True, False, True, True, False, True]
+    assert is_first(path, 500, 1000, ours)  # the machine was started again
+    with turn(path, 10):  # the numbers that are drawn stand beside it
+        assert not is_first(path, 600, 1000, ours)

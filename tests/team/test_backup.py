@@ -290,3 +290,21 @@ def test_one_that_stops_in_the_middle_is_not_waited_for(tmp_path: Path) -> None:
     finally:
         own.pause(False)
         own.kill()
+
+
+def test_what_the_server_does_in_silence_is_not_given_up(
+    app: Holdfast, other: Holdfast, tmp_path: Path
+) -> None:
+    """It checks all keys of a table when its last row has come."""
+    path = str(tmp_path / "kept.zip")
+    Queue(PostgreSQL(app.config["store.url"])).add([Draft("one", P)], "ann")
+    backup.back_up(PostgreSQL(app.config["store.url"]), path, lambda *_: None)
+    url = other.config["store.url"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+            "'BEGIN PERFORM pg_sleep(5); RETURN NULL; END'; "
+            "CREATE TRIGGER slow AFTER INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION slow()"
+        )
+    kept, _ = backup.restore(PostgreSQL(url, timeout_s=2), path, lambda *_: None)
+    assert kept.rows["tasks"] == 1

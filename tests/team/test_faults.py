@@ -8,19 +8,21 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import select, text
 
-from holdfast.disk import outbox
+from holdfast.disk import index, outbox
 from holdfast.store import machine
+from holdfast.store.named import Projects
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import CHECKPOINTS, EVENTS
 from holdfast.team import outgoing, sync
 from holdfast.team.outgoing import Outgoing
-from holdfast.team.shared import Projects
 from hooks import own_mounts
+from repository import hang
 from store.postgres import Server
 from teammate import Machine
 
@@ -69,16 +71,21 @@ def test_killed_again_and_again_in_the_middle_everything_arrives_once(
     for number in range(2000):
         ann.note(number)
     monkeypatch.setattr(outgoing, "_TOGETHER", 50)
-    failed = 0
+    written, write = [], Outgoing._write
+
+    def killed(self: Outgoing, *given: Any) -> int:
+        """Every seventh time, with the rows written and not committed."""
+        written.append(write(self, *given))
+        if len(written) % 7 == 0:
+            engine.kill()
+        return written[-1]
+
+    monkeypatch.setattr(Outgoing, "_write", killed)
     for _ in range(3):
-        killer = threading.Timer(0.15, engine.kill)
-        killer.start()
-        made = ann.round()
-        killer.join()
-        failed += bool(made.trouble)
+        assert "cannot be used now" in ann.round().trouble
         engine.start()
+    monkeypatch.setattr(Outgoing, "_write", write)
     made = ann.round()
-    assert failed, "it was never killed in the middle"
     assert (made.trouble, made.waiting) == ("", 0)
     assert numbers(postgresql) == list(range(2000))
 
@@ -92,7 +99,7 @@ def test_paused_it_is_given_up_and_a_hook_does_not_notice(
     ann.note(7)
     made = ann.round()
     assert made.trouble
-    ann.hook("PostToolUse")
+    ann.hook("PostToolBatch")
     assert ann.round().waiting
     engine.pause(False)
     made = ann.round()
@@ -218,6 +225,28 @@ def test_a_working_tree_that_is_gone_by_then_is_still_known(
     assert numbers(postgresql) == [1]
 
 
+def test_what_is_of_a_project_of_which_git_does_not_tell_waits(
+    ann: Machine, postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(ann)
+    ann.round()
+    ann.begin("s2", ann.cloned("other"))
+    ann.note(1, "s2")
+    ann.note(2)
+    taken = ann.take("s2")
+    with monkeypatch.context() as slowly:
+        hang(slowly, tmp_path / "bin")
+        for _ in range(2):
+            made = ann.round(everything=True)
+            assert "git does not say" in made.trouble
+            assert made.waiting >= 2
+            assert numbers(postgresql) == [2]
+    made = ann.round()
+    assert (made.trouble, made.waiting) == ("", 0)
+    assert numbers(postgresql) == [1, 2]
+    assert standing(postgresql).keys() == {taken["uid"]}
+
+
 def test_of_two_who_send_one_does_and_if_both_did_it_would_be_there_once(
     ann: Machine, postgresql: PostgreSQL
 ) -> None:
@@ -267,10 +296,10 @@ def test_a_sender_that_removes_before_it_has_committed_is_found_out(
     begun(ann)
     ann.note(1)
 
-    def careless(self: Outgoing, lines: list[dict]) -> None:
+    def careless(self: Outgoing, lines: list[dict], compared: bool = False) -> None:
         for path in outbox.segments(ann.app.home):
             outbox.remove(path)
-        real(self, lines)
+        real(self, lines, compared)
 
     real = Outgoing.send
     monkeypatch.setattr(Outgoing, "send", careless)
@@ -304,9 +333,9 @@ def test_what_the_store_refuses_is_set_aside_and_holds_up_nothing(
 
 def test_a_mark_that_was_refused_is_not_compared_as_a_new_one(ann: Machine) -> None:
     from holdfast.store.database import opened
+    from holdfast.store.named import Projects
     from holdfast.team import compare
     from holdfast.team.outgoing import refused
-    from holdfast.team.shared import Projects
 
     begun(ann)
     said = ann.say("board", "post", "who dredges?", "--type", "request", "--to", "all")
@@ -332,6 +361,76 @@ def test_what_the_outbox_lost_is_found_by_comparing(ann: Machine, postgresql: Po
     with postgresql.reading() as connection:
         assert list(connection.scalars(select(CHECKPOINTS.c.uid))) == [taken["uid"]]
     assert len(rows(postgresql)["messages"]) == 1
+
+
+def standing(store: PostgreSQL) -> dict[str, str]:
+    """uid -> what it says, of the checkpoints that are not gone."""
+    with store.reading() as connection:
+        found = connection.execute(select(CHECKPOINTS).where(CHECKPOINTS.c.gone_at == 0))
+        return {row.uid: row.body for row in found}
+
+
+def test_an_index_that_is_lost_takes_no_checkpoint_from_the_team(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann)
+    said = Path(ann.take()["path"]).read_text()
+    ann.round()
+    before = standing(postgresql)
+    assert list(before.values()) == [said]
+    Path(ann.app.home.index).unlink()
+    ann.round(everything=True)
+    assert standing(postgresql) == before
+
+
+def test_what_was_removed_here_is_gone_there_also_where_the_outbox_did_not_say_so(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    """As the index says it; and, where that was made anew, as the files do."""
+    begun(ann)
+    pruned, removed, kept = ann.take(), ann.take(), ann.take()
+    ann.round()
+    index.drop(ann.app.home, [pruned["uid"]], lambda: None)
+    (ann.home / "outbox" / "now.jsonl").unlink()
+    Path(removed["path"]).unlink()
+    ann.round(everything=True)
+    assert standing(postgresql).keys() == {removed["uid"], kept["uid"]}
+    Path(pruned["path"]).unlink()
+    ann.say("checkpoint", "repair")
+    ann.round(everything=True)
+    assert standing(postgresql).keys() == {kept["uid"]}
+
+
+@pytest.mark.parametrize("how", ["not mounted", "damaged"])
+def test_what_cannot_be_read_here_is_not_gone(
+    ann: Machine, postgresql: PostgreSQL, tmp_path: Path, how: str
+) -> None:
+    begun(ann)
+    path = Path(ann.take()["path"])
+    ann.round()
+    before = standing(postgresql)
+    if how == "damaged":
+        path.write_bytes(path.read_bytes()[:-20])
+    else:
+        path.parent.rename(tmp_path / "elsewhere")
+    ann.say("checkpoint", "repair")
+    assert index.load_all(ann.app.home).entries == {}
+    ann.round(everything=True)
+    assert standing(postgresql) == before
+
+
+def test_what_the_store_was_told_is_gone_and_is_here_comes_back(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann)
+    ann.take()
+    ann.round()
+    before = standing(postgresql)
+    outbox.put(ann.app.home, outbox.GONE, {}, *before)
+    ann.round()
+    assert standing(postgresql) == {}
+    ann.round(everything=True)
+    assert standing(postgresql) == before
 
 
 def test_a_line_that_could_not_be_written_is_made_good_without_being_asked(

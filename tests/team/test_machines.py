@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psycopg
+import pytest
 from sqlalchemy import select, text
 
-from holdfast.clock import at, now
-from holdfast.disk import messages
-from holdfast.store import catalogue, happened, posted
+from holdfast.clock import at, new_id, now
+from holdfast.disk import board, messages
+from holdfast.errors import BadInput
+from holdfast.ops import desk
+from holdfast.ops.shared import Desk
+from holdfast.store import catalogue, happened, posted, projects
+from holdfast.store.named import Projects
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import CHECKPOINTS, EVENTS
+from holdfast.team import outgoing
+from holdfast.team.outgoing import Outgoing
 from store.postgres import Server
 from teammate import PROJECT, Machine, until
 
@@ -112,9 +122,6 @@ def test_who_has_spoken_from_another_machine_can_be_answered(ann: Machine, ben: 
 
 def post(machine: Machine, session: str, words: str) -> None:
     """As that session: the client says so to the commands it runs."""
-    from holdfast.clock import new_id
-    from holdfast.disk import board
-
     moment = now()
     said = messages.made(
         new_id(moment),
@@ -173,6 +180,113 @@ def test_rows_that_are_none_of_ours_are_passed_over_and_no_name_reaches_the_term
     assert ben.round().received == 0
     (open_,) = ben.say("board", "list")
     assert (open_["id"], open_["state"]) == (said["id"], "open")
+
+
+def said_by_others(store: PostgreSQL, number: int) -> list[str]:
+    """So many messages, each with a mark; what they say."""
+    texts = [f"gate {one} is open" for one in range(number)]
+    for words in texts:
+        made = messages.made(
+            new_id(now()),
+            now(),
+            60,
+            str,
+            **{"type": "note", "from": "session:s9", "to": "all", "text": words},
+        )
+        mark = messages.marked(made["id"], "session:s8", now(), "delivered")
+        with store.writing() as connection:
+            posted.post(
+                connection, [posted.Message(made["id"], PROJECT, "m.x", json.dumps(made), 3_600_000)]
+            )
+            known = made["id"], "session:s8", "delivered", PROJECT, "m.x", json.dumps(mark)
+            posted.mark(connection, [posted.Mark(*known)])
+        time.sleep(0.002)  # clocks tell milliseconds: of those of one moment nobody knows the order
+    return texts
+
+
+def test_of_what_others_say_a_board_takes_so_much_and_the_rest_waits(
+    ann: Machine, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(ann)
+    texts = said_by_others(postgresql, 30)
+    with monkeypatch.context() as little:
+        little.setattr(board, "_MOST_OF_OTHERS", 6000)
+        ann.round()
+        done = ann.round()
+        assert (done.received, "has no room for more" in done.trouble) == (0, True)
+    listed = [one["text"] for one in ann.say("board", "list")]
+    assert 0 < len(listed) < 30
+    assert listed == texts[: len(listed)]
+    done = ann.round()
+    assert done.trouble == ""
+    shown = ann.say("board", "list")
+    assert [one["text"] for one in shown] == texts
+    assert {len(one["delivered"]) for one in shown} == {1}
+
+
+def test_what_others_said_comes_in_parts_however_much_it_is(
+    ann: Machine, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posted, "MOST", 8)
+    begun(ann)
+    texts = said_by_others(postgresql, 30)
+    received = [ann.round().received for _ in range(6)]
+    assert max(received) <= 16
+    assert (sum(received), received[-1]) == (60, 0)
+    shown = ann.say("board", "list")
+    assert [one["text"] for one in shown] == texts
+    assert {len(one["delivered"]) for one in shown} == {1}
+
+
+def test_the_service_takes_no_more_than_so_much_for_a_board(
+    postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "_MOST_STANDING", 3000)
+    ann = Desk("ann", postgresql, str)
+    desk.board_post(ann, "x" * 2000, PROJECT)
+    desk.board_post(ann, "x" * 2000, PROJECT)
+    with pytest.raises(BadInput, match="too much stands on the board"):
+        desk.board_post(ann, "hello", PROJECT)
+    desk.board_post(ann, "hello", "git.example.org/harbour/other")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"expires": "9999-12-31T00:00:00.000Z"},
+        {
+            "at": "1970-01-01T00:00:00.000Z",
+            "expires": "1970-01-01T01:00:00.000Z",
+            "after": "9999-12-31T00:00:00.000Z",
+        },
+    ],
+)
+def test_a_message_whose_times_cannot_be_told_here_is_passed_over(
+    ann: Machine, postgresql: PostgreSQL, said: dict[str, str]
+) -> None:
+    begun(ann)
+    whole = {"type": "note", "to": "all", "text": "hello", "from": "session:s9"}
+    made = messages.made(new_id(now()), now(), 60, str, **whole)
+    with postgresql.writing() as connection:
+        row = posted.Message(made["id"], PROJECT, "m.x", json.dumps({**made, **said}), 3_600_000)
+        posted.post(connection, [row])
+    assert ann.round().received == 0
+    assert ann.say("board", "list") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["events", "--session", "a\udcff"],
+        ["events", "--kind", "a\udcff"],
+        ["events", "--limit", str(10**20)],
+        ["checkpoint", "show", "a\udcff"],
+        ["checkpoint", "list", "--limit", str(10**20)],
+    ],
+)
+def test_what_no_store_can_be_asked_is_refused(ann: Machine, words: list[str]) -> None:
+    done = ann.tried(*words, "--team")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 
 def test_what_is_for_a_session_of_this_machine_stays_here(ann: Machine, ben: Machine) -> None:
@@ -241,6 +355,48 @@ def test_a_project_that_is_not_named_and_one_without_an_origin_stay_at_home(
             found = set(connection.scalars(text(f"SELECT project FROM {table}")))
             assert found <= {PROJECT}, table
         assert connection.execute(select(CHECKPOINTS)).one().session == "s1"
+
+
+def test_a_project_that_gets_an_origin_travels_from_then_on_with_what_it_had_before(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    begun(ann)
+    place = ann.cloned("late", "")
+    ann.begin("s2", place)
+    before = ann.take("s2")
+    ann.say("board", "post", "the gate was open", at=place)
+    ann.round()
+    subprocess.run(
+        ["git", "remote", "add", "origin", "https://git.example.org/late"], cwd=place, check=True
+    )
+    after = ann.take("s2")
+    ann.round()
+    with postgresql.reading() as connection:
+        found = connection.execute(select(CHECKPOINTS.c.uid, CHECKPOINTS.c.project)).all()
+        assert list(connection.scalars(text("SELECT project FROM messages"))) == ["git.example.org/late"]
+    assert {tuple(row) for row in found} == {
+        (one["uid"], "git.example.org/late") for one in (before, after)
+    }
+
+
+def test_a_project_is_known_by_the_origin_it_has_now_and_keeps_it_where_there_is_no_git(
+    ann: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann.round()
+
+    def name() -> str:
+        known = Projects(ann.app)
+        found = known.name(str(ann.project))
+        known.keep()
+        return found
+
+    assert name() == PROJECT
+    words = ["git", "remote", "set-url", "origin", "https://git.example.org/harbour/moved"]
+    subprocess.run(words, cwd=ann.project, check=True)
+    assert name() == "git.example.org/harbour/moved"
+    projects._origin.cache_clear()
+    monkeypatch.setenv("PATH", "")
+    assert name() == "git.example.org/harbour/moved"
 
 
 def test_a_folder_without_an_origin_travels_where_it_was_named(
@@ -382,6 +538,19 @@ def test_the_service_and_the_watcher_send_what_waits_and_take_in_what_comes(
         watcher.wait(60)
 
 
+def test_who_only_sends_what_waits_does_not_load_memory(ann: Machine, postgresql: PostgreSQL) -> None:
+    begun(ann)
+    ann.note(1)
+    code = (
+        "import sys; from holdfast.app import Holdfast; from holdfast.team import sync; "
+        "made = sync.round(Holdfast.open(), only_send=True); "
+        "print(made.trouble, made.waiting, *(name for name in sys.modules if 'holdfast.memory' in name))"
+    )
+    argv = [sys.executable, "-c", code]
+    done = subprocess.run(argv, env=ann.env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == " 0\n"
+
+
 def test_who_joins_another_store_is_told_what_stands_there(
     tmp_path: Path, server: Server, postgresql: PostgreSQL
 ) -> None:
@@ -449,9 +618,83 @@ def test_a_home_that_was_copied_is_another_machine(tmp_path: Path) -> None:
     ann = Machine(tmp_path / "ann")
     first = machine.this(ann.app)
     assert machine.this(ann.app) == first
+    ben = Machine(tmp_path / "ben")
+    shutil.copytree(ann.home, ben.home)
+    other = machine.this(ben.app)
+    assert other.rpartition(".")[2] != first.rpartition(".")[2]
+    assert (machine.this(ben.app), machine.this(ann.app)) == (other, first)
     path = ann.home / "machine.json"
     path.write_text(path.read_text().replace('"host":"', '"host":"x'))
     assert machine.this(ann.app) != first
+
+
+def test_a_home_that_was_moved_or_is_of_before_is_the_same_machine(tmp_path: Path) -> None:
+    from holdfast.store import machine
+
+    ann = Machine(tmp_path / "ann")
+    first = machine.this(ann.app)
+    path = ann.home / "machine.json"
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps({name: said[name] for name in ("v", "id", "host")}))
+    assert machine.this(ann.app) == first
+    moved = ann.home.rename(tmp_path / "moved")
+    ann.home.symlink_to(moved)
+    assert machine.this(ann.app) == first
+    ann.home.unlink()
+    ann.home = moved.rename(tmp_path / "again")
+    assert machine.this(ann.app) == first
+
+
+def test_two_homes_of_which_one_was_copied_keep_their_checkpoints(ann: Machine, ben: Machine) -> None:
+    begun(ann)
+    shutil.copytree(ann.home, ben.home)
+    first = ann.take()
+    ann.round(everything=True)
+    ben.begin("s2")
+    second = ben.take("s2")
+    ben.round(everything=True)
+    ann.round(everything=True)
+    listed = {
+        one["uid"]: one["machine"].partition(".")[0] for one in ann.say("checkpoint", "list", "--team")
+    }
+    assert listed == {first["uid"]: "ann", second["uid"]: "ben"}
+
+
+def test_what_is_of_a_project_that_is_closed_to_a_member_is_tried_once_and_kept_so_far(
+    tmp_path: Path, server: Server, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS pat")
+        connection.execute("CREATE ROLE pat LOGIN")
+        connection.execute("INSERT INTO members (who, project) VALUES ('pat', %s)", [PROJECT])
+    pat = Machine(tmp_path / "pat", server.url.replace("team@", "pat@"))
+    begun(pat)
+    pat.begin("s2", pat.cloned("other", "git@git.example.org:harbour/other.git"))
+    pat.round()
+    tried, write = [], Outgoing._write
+
+    def counted(self: Outgoing, connection: Any, lines: Any, compared: bool) -> int:
+        tried.append(len(lines))
+        return write(self, connection, lines, compared)
+
+    monkeypatch.setattr(Outgoing, "_write", counted)
+    for number in range(400):
+        pat.note(number, "s2" if number % 2 else "s1")
+    assert pat.round().trouble == ""
+    assert len(tried) < 20
+    path = pat.home / "outbox" / "refused.jsonl"
+    before = path.read_bytes()
+    assert before.count(b"test.noted") == 200
+    assert events(postgresql).count(("test.noted", PROJECT)) == 200
+    monkeypatch.setattr(outgoing, "_MOST_REFUSED", 1000)
+    for number in range(7):
+        pat.note(number, "s2")
+    hidden = pat.take("s2")
+    assert pat.round().trouble == ""
+    added = path.read_bytes().removeprefix(before)
+    assert b"test.noted" not in added
+    assert hidden["uid"].encode() in added
+    assert "events were let go" in pat.tried("status").stdout
 
 
 def test_a_member_sends_and_sees_its_own_projects_and_what_is_refused_waits_for_it(

@@ -109,12 +109,28 @@ def test_more_projects_keep_the_password_and_a_removed_one_is_gone_at_once(
     assert queue.tasks(None, None, 0) == []
     token = roster.token_add(app, "ann").token
     left = roster.member_remove(app, "ann")
-    assert (left.projects, left.role_dropped) == ([], True)
+    assert (left.projects, left.role) == ([], "gone")
     assert "ann" not in roles(server)
     assert roster.member_list(app) == []
     assert tokens.bearer(PostgreSQL(server.url), *tokens.parts(token.encode())) is None  # type: ignore[misc]
     with pytest.raises(NotFound, match="in no project"):
         roster.member_remove(app, "ann")
+
+
+def test_nobody_prevents_their_removal_by_what_they_own(app: Holdfast, server: Server) -> None:
+    made = roster.member_add(app, "ann", project=(P,))
+    with psycopg.connect(made.url) as connection:
+        connection.execute("SELECT lo_create(0)")
+    token = roster.token_add(app, "ann").token
+    left = roster.member_remove(app, "ann")
+    assert left.role == "locked"
+    assert "may log in no more" in str(left)
+    assert roster.member_list(app) == []
+    assert tokens.bearer(PostgreSQL(server.url), *tokens.parts(token.encode())) is None  # type: ignore[misc]
+    with pytest.raises(psycopg.OperationalError, match="not permitted to log in"):
+        psycopg.connect(made.url)
+    roster.member_add(app, "ann", project=(P,))
+    psycopg.connect(made.url).close()
 
 
 def test_a_role_that_was_there_before_is_not_dropped(app: Holdfast, server: Server) -> None:
@@ -123,7 +139,7 @@ def test_a_role_that_was_there_before_is_not_dropped(app: Holdfast, server: Serv
         connection.execute("CREATE ROLE dba LOGIN BYPASSRLS")
         connection.execute("CREATE ROLE heir LOGIN NOINHERIT IN ROLE team")
     assert not roster.member_add(app, "carl", project=(P,)).is_new
-    assert not roster.member_remove(app, "carl").role_dropped
+    assert roster.member_remove(app, "carl").role == "kept"
     assert "carl" in roles(server)
     for unlimited in ("dba", "heir", "team"):
         with pytest.raises(BadInput, match="nothing would limit it"):
@@ -160,7 +176,7 @@ def test_other_names_are_taken_as_they_are(app: Holdfast, server: Server, name: 
     with store.reading() as connection:
         assert connection.scalar(text("SELECT current_user")) == name
     assert Queue(store).add([Draft("mine", 'q"%s')], "me")[0].project == 'q"%s'
-    assert roster.member_remove(app, name).role_dropped
+    assert roster.member_remove(app, name).role == "gone"
 
 
 @pytest.mark.parametrize("projects", [(), ("",), ("two\nlines",), ("x" * 501,)])
@@ -227,7 +243,7 @@ def test_the_owner_need_not_be_a_superuser(postgresql: PostgreSQL, server: Serve
             Queue(owner.acting_as("ann")).add([Draft("not hers", Q)], "ann")
         assert [one.description for one in Queue(PostgreSQL(made.url)).tasks(None, None, 0)] == ["hers"]
         owner.close()
-        assert roster.member_remove(app, "ann").role_dropped
+        assert roster.member_remove(app, "ann").role == "gone"
     finally:
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("DROP DATABASE plain WITH (FORCE)")

@@ -18,9 +18,8 @@ EVENT, CHECKPOINT, GONE, MESSAGE, MARK = "event", "checkpoint", "gone", "message
 _OF_EVENT = b',"kind":"event",'
 _HEAD = 48
 _NOW, _SUFFIX, _DIGITS = "now.jsonl", ".jsonl", 10
-#: Bytes from which on it becomes a segment; and segments beyond which a hook itself lets events go, because
-#: nobody has come to send them.
-_SEGMENT, _MOST = 1 << 20, 256
+#: Bytes from which on it becomes a segment.
+_SEGMENT = 1 << 20
 _LARGEST = 1 << 28
 _MISSED, _DROPPED = "/missed", "/dropped"
 
@@ -37,15 +36,29 @@ def put(home: Home, kind: str, data: dict, uid: str = "", at: int = 0) -> None:
     try:
         if files.append_together(f"{home.outbox}/{_NOW}", line(said)) >= _SEGMENT:
             seal(home)
-            if len(segments(home)) > _MOST:
-                trim(home, _MOST * _SEGMENT)
+            most = _most(home)
+            if len(segments(home)) > most:  # nobody has come to send them
+                trim(home, most * _SEGMENT)
     except FileNotFoundError:
         pass  # the team was left a moment ago
     except OSError:
-        _miss(home)
+        miss(home)
 
 
-def _miss(home: Home) -> None:
+def _most(home: Home) -> int:
+    """Segments beyond which a hook itself lets events go: as many MB as may wait. Whoever notes something
+    has no settings at hand; with each segment there is time to look."""
+    from holdfast.core.config import Config, of_environment, variable
+    from holdfast.disk import compiled
+
+    key = "team.outbox_mb"
+    name = variable(key)
+    own, _ = of_environment({name: posix.environ.get(name.encode(), b"").decode("utf-8", "replace")})
+    return int(Config(compiled.current(home).values, own)[key])
+
+
+def miss(home: Home) -> None:
+    """What is here is to be compared with the store."""
     try:
         posix.close(
             posix.open(home.outbox + _MISSED, posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC, 0o600)
@@ -55,7 +68,7 @@ def _miss(home: Home) -> None:
 
 
 def has_missed(home: Home) -> bool:
-    """Whether something could not be written since this was last asked."""
+    """Whether something was missed since this was last asked."""
     found = files.is_there(home.outbox + _MISSED)
     remove(home.outbox + _MISSED)
     return found
@@ -184,9 +197,14 @@ def trim(home: Home, most: int) -> int:
                 files.replace(path, b"".join(line + b"\n" for line in kept), durable=False)
             else:
                 remove(path)
-        if gone:
-            files.replace(home.outbox + _DROPPED, b"%d\n" % (dropped(home) + gone), durable=False)
+        let_go(home, gone)
     return gone
+
+
+def let_go(home: Home, count: int) -> None:
+    """So many events more."""
+    if count:
+        files.replace(home.outbox + _DROPPED, b"%d\n" % (dropped(home) + count), durable=False)
 
 
 def dropped(home: Home) -> int:

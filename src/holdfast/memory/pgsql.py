@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +16,7 @@ from sqlalchemy import text
 
 from holdfast.memory.shelf import Filter, Item, Row, Told
 from holdfast.memory.terms import key, words
+from holdfast.store.functions import EVERY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ COLUMNS = (
 ).split()
 FAR = 3
 #: Of very many items one is weighed that holds two of so many rarest words, or a word that so few hold.
-PAIRED, _FEW = 8, 500
+PAIRED, FEW = 8, 500
 #: What a word counts: not at all, two or three away from the item, beside it, in it.
 WEIGHTS = "'{0, 0.2, 0.5, 1}'"
 #: One occurrence, as ts_rank counts it.
@@ -122,16 +125,18 @@ def made(item: Item, machine: str) -> dict[str, Any]:
 
 
 def row(one: Any) -> Row:
-    said = {name: getattr(one, name) for name in COLUMNS}
-    said |= {"files": tuple(one.files), "source": one.sources[0] if one.sources else ""}
+    """In the order of `ROWS`."""
+    *columns, sources, who, machine, before, after = one
+    said = dict(zip(COLUMNS, columns, strict=True))
+    said |= {"files": tuple(said["files"]), "source": sources[0] if sources else ""}
     return Told(
         **said,
-        count=max(1, len(one.sources)),
-        sources=tuple(one.sources),
-        before=one.before or "",
-        after=one.after or "",
-        who=one.who,
-        machine=one.machine,
+        count=max(1, len(sources)),
+        sources=tuple(sources),
+        before=before or "",
+        after=after or "",
+        who=who,
+        machine=machine,
     )
 
 
@@ -154,8 +159,13 @@ def weighted(row: Any, own: str, beside: dict[int, str]) -> dict[str, Any]:
         "own": plain(own),
         "near": plain(" ".join(near)),
         "far": plain(" ".join(far)),
-        "scope": [project_word(row.project), f"/c{row.collection}", f"/o{row.origin}"],
+        "scope": scope_words(row.id, row.project, row.collection, row.origin),
     }
+
+
+def scope_words(number: int, project: str, collection: str, origin: str) -> list[str]:
+    example = [] if number % EVERY else [f"/s{key(project)}"]
+    return [project_word(project), f"/c{collection}", f"/o{origin}", *example]
 
 
 def plain(said: str) -> str:
@@ -175,20 +185,36 @@ def any_of(words: Sequence[str]) -> str:
     return " | ".join(map(quoted, words))
 
 
+def rarest(held: dict[str, float], most: int) -> list[str]:
+    """Those that no more items hold in all; one at least."""
+    found: list[str] = []
+    for word in sorted(held, key=held.__getitem__):
+        most -= int(held[word])
+        if found and most < 0:
+            break
+        found.append(word)
+    return found
+
+
+def rare(held: dict[str, float]) -> list[str]:
+    return [word for word in held if held[word] <= FEW]
+
+
 def some_of(words: Sequence[str], held: dict[str, float]) -> str:
-    rare = [word for word in held if held[word] <= _FEW]
     pairs = [f"({quoted(one)} & {quoted(other)})" for one, other in combinations(words[:PAIRED], 2)]
-    return " | ".join([*map(quoted, rare), *pairs])
+    return " | ".join([*map(quoted, rare(held)), *pairs])
 
 
 def project_word(name: str) -> str:
+    """The store makes it, too, for the projects of whoever asks (`policies`)."""
     return f"/p{key(name)}"
 
 
-def scope(where: Filter) -> str:
-    """What limits a search, as a tsquery: it is matched together with the words asked for."""
+def scope(where: Filter, is_limited: bool) -> str:
+    """What limits a search, as a tsquery: it is matched together with the words asked for. For members
+    `items_holding` knows of projects."""
     every = (
-        [project_word(one) for one in where.projects],
+        [] if is_limited else [project_word(one) for one in where.projects],
         [f"/c{one}" for one in where.collections],
         [f"/o{one}" for one in where.origins],
     )
@@ -209,8 +235,8 @@ def broad(where: Filter) -> Filter:
     return Filter(where.projects, where.collections, where.origins)
 
 
-def limits(where: Filter, every: bool = True, project: str = "i.project") -> tuple[str, dict[str, Any]]:
-    """Conditions and their values. Not `every`: but for those that `scope` has."""
+def limits(where: Filter, project: str = "i.project") -> tuple[str, dict[str, Any]]:
+    """Conditions and their values."""
     sql: list[str] = []
     values: dict[str, Any] = {}
 
@@ -222,10 +248,9 @@ def limits(where: Filter, every: bool = True, project: str = "i.project") -> tup
             sql.append(f"{column} = ANY(:{name})")
             values[name] = list(given)
 
-    if every:
-        among("in_projects", project, where.projects)
-        among("in_collections", "i.collection", where.collections)
-        among("in_origins", "i.origin", where.origins)
+    among("in_projects", project, where.projects)
+    among("in_collections", "i.collection", where.collections)
+    among("in_origins", "i.origin", where.origins)
     among("in_kinds", "i.kind", where.kinds)
     for name, condition, value in (
         ("in_session", "i.session = :in_session", where.session),
@@ -237,12 +262,49 @@ def limits(where: Filter, every: bool = True, project: str = "i.project") -> tup
             values[name] = value
     if where.file:
         sql.append("EXISTS (SELECT 1 FROM unnest(i.files) AS f WHERE f = :in_file OR f LIKE :ends_in_file)")
-        plain = where.file.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        values |= {"in_file": where.file, "ends_in_file": f"%/{plain.lstrip('/')}"}
+        values |= {"in_file": where.file, "ends_in_file": _ends_in(where.file)}
     return "".join(f" AND {one}" for one in sql), values
 
 
+def of_size(vector: numpy.ndarray) -> str:
+    """Whether one can be compared with it. The server takes a bare condition for one that hardly any row
+    meets, and then looks at every row instead of asking the index."""
+    return f"CASE WHEN vector_dims(v.data) = {len(vector)} THEN true ELSE false END"
+
+
+def holding(asked: str, where: Filter, is_limited: bool) -> tuple[str, dict[str, Any]]:
+    """Where items that hold what is asked come from, `:weighed` of them, with values for what `scope` does
+    not limit: for members a function that finds them by the index, for whom no policy limits the table."""
+    if not is_limited:
+        limited, values = limits(replace(where, projects=(), collections=(), origins=()))
+        every = f"SELECT i.* FROM items i WHERE i.words @@ ({asked}){limited} LIMIT :weighed"  # noqa: S608
+        return f"({every})", values
+    given = {
+        "projects": list(where.projects) or None,
+        "kinds": list(where.kinds) or None,
+        "said_in": where.session or None,
+        "since": where.since or None,
+        "until": where.until or None,
+        "file": where.file or None,
+        "file_ends": _ends_in(where.file) if where.file else None,
+    }
+    others = ":projects, :kinds, :said_in, :since, CAST(:until AS bigint), :file, :file_ends"
+    return f"items_holding({asked}, {others}, :weighed)", given
+
+
+def _ends_in(file: str) -> str:
+    plain = file.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%/{plain.lstrip('/')}"
+
+
 def halfvec(vector: numpy.ndarray) -> str:
+    """One question is asked with the same vector again and again."""
+    return _halfvec(vector.astype("<f4").tobytes())
+
+
+@lru_cache(maxsize=4)
+def _halfvec(numbers: bytes) -> str:
+    import numpy
     from pgvector import HalfVector
 
-    return str(HalfVector(vector).to_text())
+    return str(HalfVector(numpy.frombuffer(numbers, dtype="<f4")).to_text())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from json import dumps
 from typing import Any
 
@@ -24,21 +25,26 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import numpy
 
-#: Items from which the share of a word is told; that are counted; that are weighed for a question; and that
-#: are compared with a question one by one, because an index that all projects share is slower for so few.
-_SAMPLE, _COUNTED, _WEIGHED, _ONE_BY_ONE = 600, 5_000, 5_000, 8_000
-#: Among more items than this, those that hold any of the words are too many to be weighed.
-_MANY = 50_000
+#: Items from which the share of a word is told; from which on the server's statistics say how many there
+#: are, and as many as are counted where they say less; that are weighed for a question; that are compared
+#: with it one by one, because an index that all projects share is slower for so few.
+_SAMPLE, _TRUSTED, _COUNTED, _WEIGHED, _ONE_BY_ONE = 600, 1_000, 5_000, 5_000, 8_000
+#: Among more items than this, those that hold any of the words are too many to be weighed; and so many that
+#: hold a word are looked at to tell how many there are.
+_MANY, _HELD = 50_000, pgsql.FEW + 1
 #: How far an index is searched: more finds more, and takes longer.
-_SETTINGS = {
-    "hnsw.ef_search": "800",
+SETTINGS = {
+    "hnsw.ef_search": "300",
     "hnsw.iterative_scan": "strict_order",
     "hnsw.max_scan_tuples": "40000",
     # A plan is made for these very values, or a rare word is looked for as a common one is.
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
+    "work_mem": "16MB",  # for the words of all that are weighed
 }
+#: A statement is taken apart once.
+_text = lru_cache(maxsize=200)(text)
 
 
 class Postgres:
@@ -48,8 +54,10 @@ class Postgres:
         self.store = store
         self.machine = machine
         self._held: Connection | None = None
+        self._is_limited = True
         self._has_vectors: bool | None = None
         self._shares: dict[str, float] = {}
+        self._sizes: dict[Filter, int] = {}
 
     # What is kept
 
@@ -144,22 +152,45 @@ class Postgres:
     # Candidates
 
     def keyword(self, words: Sequence[str], where: Filter, most: int) -> list[tuple[str, float]]:
+        with self.asking():
+            return self._keyword(words, where, most)
+
+    def _keyword(self, words: Sequence[str], where: Filter, most: int) -> list[tuple[str, float]]:
         size = self.size(where)
         if size <= _MANY or len(words) == 1:
-            return self._weighed(words, where, most, size, {}, pgsql.any_of(words))
-        held = self._holding(words[: pgsql.PAIRED])
-        best = self._weighed(words, where, most, size, held, pgsql.some_of(words, held))
+            return self._weighed(words, where, most, size, {}, pgsql.any_of(words))[0]
+        held = self._holding(words[: pgsql.PAIRED], where)
+        best, count = self._weighed(words, where, most, size, held, pgsql.some_of(words, held))
+        if count == _WEIGHED and self._is_limited and pgsql.rare(held):
+            # One that seemed rare may be common: examples were counted.
+            held = self._holding(words[: pgsql.PAIRED], where, every=True)
+            best, _ = self._weighed(words, where, most, size, held, pgsql.some_of(words, held))
         if len(best) < most:  # two of them stand together in few
             known = {uid for uid, _ in best}
-            more = self._weighed(words, where, most, size, held, pgsql.any_of(words))
+            rarest = pgsql.any_of(pgsql.rarest(held, _WEIGHED))
+            more, _ = self._weighed(words, where, most, size, held, rarest)
             best += [one for one in more if one[0] not in known]
         return best[:most]
 
-    def _holding(self, words: Sequence[str]) -> dict[str, float]:
-        """By how many items of all projects each word is held, as the server's statistics say."""
-        asked = "EXPLAIN (FORMAT JSON) SELECT 1 FROM items WHERE words @@ to_tsquery('holdfast', :word)"
-        plans = {word: self._ask(asked, {"word": pgsql.quoted(word)})[0][0] for word in words}
-        return {word: float(plan[0]["Plan"]["Plan Rows"]) for word, plan in plans.items()}
+    def _holding(self, words: Sequence[str], where: Filter, every: bool = False) -> dict[str, float]:
+        """By about how many items of all that one may see, in the projects that are meant, each word is
+        held: for members as examples tell, unless `every` item is to be counted."""
+        if not self._is_limited:  # the server's statistics are of all items, and so for whoever sees all
+            asked = "EXPLAIN (FORMAT JSON) SELECT 1 FROM items WHERE words @@ to_tsquery('holdfast', :word)"
+            plans = {word: self._ask(asked, {"word": pgsql.quoted(word)})[0][0] for word in words}
+            return {word: float(plan[0]["Plan"]["Plan Rows"]) for word, plan in plans.items()}
+        found = self._ask(
+            "SELECT held FROM items_counted(ARRAY(SELECT to_tsquery('holdfast', word) "
+            "FROM unnest(CAST(:words AS text[])) WITH ORDINALITY AS w (word, at) ORDER BY at), "
+            ":projects, :most, :every)",
+            {
+                "words": list(map(pgsql.quoted, words)),
+                "projects": list(where.projects) or None,
+                "most": _HELD,
+                "every": every,
+            },
+        )
+        return {word: float(row[0]) for word, row in zip(words, found, strict=True)}
 
     def _weighed(
         self,
@@ -169,15 +200,15 @@ class Postgres:
         size: int,
         held: dict[str, float],
         query: str,
-    ) -> list[tuple[str, float]]:
-        """The best of those that `query` finds; where not all that hold a word are among them, `held` says
-        how many there are."""
+    ) -> tuple[list[tuple[str, float]], int]:
+        """The best of those that `query` finds, and how many it has found; where not all that hold a word
+        are among them, `held` says how many there are."""
         if not words:
-            return []
+            return [], 0
         numbers = range(len(words))
-        limits, values = pgsql.limits(where, every=False)
-        scope = pgsql.scope(where)
+        scope = pgsql.scope(where, self._is_limited)
         asked = f"{'CAST(:scope AS tsquery) && ' if scope else ''}to_tsquery('holdfast', :query)"
+        hold, values = pgsql.holding(asked, where, self._is_limited)
         ranks = ", ".join(
             f"ts_rank({pgsql.WEIGHTS}, i.words, to_tsquery('holdfast', :w{at})) AS r{at}" for at in numbers
         )
@@ -189,16 +220,17 @@ class Postgres:
         }
         given |= {"scope": scope, "query": query, "every": size, "most": most, "weighed": _WEIGHED}
         found = self._ask(
-            f"WITH hits AS MATERIALIZED (SELECT i.uid, i.id, length(i.words) AS size, {ranks} FROM items i "  # noqa: S608
-            f"WHERE i.words @@ ({asked}){limits} LIMIT :weighed), "
-            f"every AS (SELECT avg(size) AS size, greatest(:every, count(*)) AS items, {counts} FROM hits) "
-            f"SELECT hits.uid, {fits} AS fit FROM hits, every ORDER BY fit DESC, hits.id LIMIT :most",
+            f"WITH hits AS MATERIALIZED (SELECT i.uid, i.id, length(i.words) AS size, {ranks} "  # noqa: S608
+            f"FROM {hold} AS i), "
+            f"every AS (SELECT avg(size) AS size, count(*) AS found, "
+            f"greatest(:every, count(*)) AS items, {counts} FROM hits) SELECT hits.uid, {fits} AS fit, "
+            "every.found FROM hits, every ORDER BY fit DESC, hits.id LIMIT :most",
             {**given, **values},
         )
         best: dict[str, float] = {}
-        for uid, fit in found:
+        for uid, fit, _ in found:
             best.setdefault(uid, float(fit))
-        return list(best.items())
+        return list(best.items()), found[0].found if found else 0
 
     def common(self, words: Sequence[str], where: Filter) -> dict[str, float]:
         """Of the newest of those meant: a word that half of them hold says nothing about any."""
@@ -220,14 +252,25 @@ class Postgres:
 
     def size(self, where: Filter) -> int:
         """To the last one where there are few; else as many as the server's own statistics say."""
-        limits, values = pgsql.limits(pgsql.broad(where))
+        meant = pgsql.broad(where)
+        if self._held is None or meant not in self._sizes:
+            self._sizes[meant] = self._size(meant)
+        return self._sizes[meant]
+
+    def _size(self, meant: Filter) -> int:
+        limits, values = pgsql.limits(meant)
         some = f"SELECT 1 FROM items i WHERE true{limits}"  # noqa: S608
-        counted = f"SELECT count(*) FROM ({some} LIMIT :counted) AS few"  # noqa: S608
-        few = int(self._ask(counted, {**values, "counted": _COUNTED})[0][0])
-        if few < _COUNTED:
-            return few
         plan = self._ask(f"EXPLAIN (FORMAT JSON) {some}", values)[0][0]
-        return max(few, int(plan[0]["Plan"]["Plan Rows"]))
+        about = int(plan[0]["Plan"]["Plan Rows"])
+        if about >= _TRUSTED:
+            return about
+        few = self._counted(meant, _COUNTED)
+        return few if few < _COUNTED else max(few, about)
+
+    def _counted(self, where: Filter, most: int) -> int:
+        limits, values = pgsql.limits(where)
+        some = f"SELECT 1 FROM items i WHERE true{limits} LIMIT :most"  # noqa: S608
+        return int(self._ask(f"SELECT count(*) FROM ({some}) AS few", {**values, "most": most})[0][0])  # noqa: S608
 
     def nearest(
         self, model: str, vector: numpy.ndarray, where: Filter, most: int
@@ -236,38 +279,33 @@ class Postgres:
             if not self._with_vectors(db):
                 return []
             limits, values = pgsql.limits(where, project="v.project")
-            given = {**values, "model": model, "vector": pgsql.halfvec(vector), "most": most}
-            distance = f"CAST(v.data AS halfvec({len(vector)})) <=> CAST(:vector AS halfvec({len(vector)}))"
+            given = {**values, "vector": pgsql.halfvec(vector), "most": most}
+            away = f"CAST(v.data AS halfvec({len(vector)})) <=> CAST(:vector AS halfvec({len(vector)}))"
             # By the index, which knows no project; or, where few are meant, by a look at each.
-            order = f"({distance})" if self._are_many(db, where) else f"({distance}) + 0"
-            of_size = f"vector_dims(v.data) = {len(vector)}"
-            found = db.execute(
-                text(
-                    f"SELECT i.uid, 1 - ({distance}) FROM vectors v JOIN items i ON i.id = v.item "  # noqa: S608
-                    f"WHERE v.model = {pgsql.literal(model)} AND {of_size}{limits} "
-                    f"ORDER BY {order} LIMIT :most"
-                ),
+            away = f"({away})" if self._are_many(where) else f"({away}) + 0"
+            with_items = "JOIN items i ON i.id = v.item " if where != Filter(where.projects) else ""
+            found = self._ask(
+                f"SELECT i.uid, 1 - n.away FROM (SELECT v.item, {away} AS away FROM vectors v {with_items}"  # noqa: S608
+                f"WHERE v.model = {pgsql.literal(model)} AND {pgsql.of_size(vector)}{limits} "
+                "ORDER BY away LIMIT :most) AS n JOIN items i ON i.id = n.item ORDER BY n.away",
                 given,
-            ).all()
+            )
         return [(uid, float(fit)) for uid, fit in found]
 
-    def _are_many(self, db: Connection, where: Filter) -> bool:
-        limits, values = pgsql.limits(where)
-        some = f"SELECT 1 FROM items i WHERE true{limits} LIMIT :few"  # noqa: S608
-        counted = text(f"SELECT count(*) FROM ({some}) AS few")  # noqa: S608
-        return int(db.scalar(counted, {**values, "few": _ONE_BY_ONE}) or 0) == _ONE_BY_ONE
+    def _are_many(self, where: Filter) -> bool:
+        if self.size(where) < _ONE_BY_ONE:
+            return False
+        return where == pgsql.broad(where) or self._counted(where, _ONE_BY_ONE) == _ONE_BY_ONE
 
     def similar(self, model: str, vector: numpy.ndarray, uids: Sequence[str]) -> dict[str, float]:
         with self.asking() as db:
             if not uids or not self._with_vectors(db):
                 return {}
             distance = f"CAST(v.data AS halfvec({len(vector)})) <=> CAST(:vector AS halfvec({len(vector)}))"
-            found = db.execute(
-                text(
-                    f"SELECT i.uid, 1 - ({distance}) FROM items i JOIN vectors v ON v.item = i.id "  # noqa: S608
-                    f"WHERE i.uid = ANY(:uids) AND v.model = :model "
-                    f"AND vector_dims(v.data) = {len(vector)} ORDER BY i.id DESC"
-                ),
+            found = self._ask(
+                f"SELECT i.uid, 1 - ({distance}) FROM items i JOIN vectors v ON v.item = i.id "  # noqa: S608
+                f"WHERE i.uid = ANY(:uids) AND v.model = :model AND {pgsql.of_size(vector)} "
+                "ORDER BY i.id DESC",
                 {"uids": list(uids), "model": model, "vector": pgsql.halfvec(vector)},
             )
             return {uid: float(fit) for uid, fit in found}
@@ -374,10 +412,12 @@ class Postgres:
             return
         with self.store.reading() as db:
             settings = ", ".join(
-                f"set_config('{name}', '{value}', true)" for name, value in _SETTINGS.items()
+                f"set_config('{name}', '{value}', true)" for name, value in SETTINGS.items()
             )
-            db.execute(text(f"SELECT {settings}"))
-            self._held = db
+            # Whom no policy limits asks the table itself: the functions show members what is theirs.
+            limited = "row_security_active(to_regclass('items'))"
+            self._is_limited = db.execute(text(f"SELECT {settings}, {limited}")).one()[-1] is not False
+            self._held, self._sizes = db, {}
             try:
                 yield db
             finally:
@@ -385,7 +425,7 @@ class Postgres:
 
     def _ask(self, statement: str, given: dict[str, Any]) -> list[Any]:
         with self.asking() as db:
-            return list(db.execute(text(statement), given).all())
+            return list(db.execute(_text(statement), given).all())
 
     def _rows(self, condition: str, **given: Any) -> list[Row]:
         return [pgsql.row(one) for one in self._ask(pgsql.ROWS + condition, given)]

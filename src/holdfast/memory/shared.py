@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.disk import trail
-from holdfast.errors import BadInput, Forbidden
+from holdfast.errors import BadInput, Forbidden, Unavailable
 from holdfast.memory import own
 from holdfast.memory.embed import Embedder
 from holdfast.memory.index import Index
@@ -30,21 +31,29 @@ from holdfast.memory.terms import key, shape, storable
 from holdfast.memory.unsent import Unsent, unsent
 from holdfast.store import machine
 from holdfast.store.database import Store
-from holdfast.store.projects import name_of, travels
+from holdfast.store.named import Projects
+from holdfast.store.postgres import is_of_rows
 
 _BATCH = 200
+_LONGEST_THREAD = 500
 _PULLED = "forgotten by the team"
 
 
-def push(app: Holdfast, store: Store, seconds: float, anew: bool = False) -> int:
+def push(
+    app: Holdfast, store: Store, seconds: float, anew: bool = False, projects: Projects | None = None
+) -> int:
     """Send what the team has not been told, for so long; how many memories, and tombstones, that were.
-    Killed at any moment, it sends the rest, or the same again, the next time. `anew`: all there is."""
-    until, team = elapsed() + seconds, Team(app, store)
+    Killed at any moment, it sends the rest, or the same again, the next time. `anew`: all there is.
+    `projects`: of a round, which also looks whether what was kept back may travel now."""
+    until, team = elapsed() + seconds, Team(app, store, projects)
     count = _tell_forgotten(app, team)
     if not os.path.exists(app.home.memory):
         return count
     with unsent(app.home.memory) as waiting, Index(app.home.memory) as shelf:
         waiting.follow(team.known_by, anew)
+        for folder in waiting.kept_back() if projects else ():
+            if team.name(folder):
+                waiting.let_go(folder)
         while elapsed() < until and (some := waiting.some(_BATCH)):
             count += _send(team, waiting, shelf, [uid for _, uid in some])
             waiting.sent([number for number, _ in some])
@@ -55,6 +64,8 @@ def push(app: Holdfast, store: Store, seconds: float, anew: bool = False) -> int
                 )
                 trail.note(app.home, "degraded.team", what=what[:400])
                 waiting.set_counter(f"refused {project}", 1)
+        for uid, why in team.unfit.items():
+            trail.note(app.home, "degraded.team", what=f"memory {uid} is not sent: {why}"[:400])
     return count
 
 
@@ -75,6 +86,8 @@ def _send(team: Team, waiting: Unsent, shelf: Index, uids: list[str]) -> int:
     keeps back nothing of the others."""
     rows = shelf.rows(uids)
     projects: dict[str, list[Row]] = {}
+    if back := {row.project for row in rows.values() if row.project and not team.name(row.project)}:
+        waiting.keep_back(back)
     for row in rows.values():
         if team.tells(row):
             projects.setdefault(team.name(row.project), []).append(row)
@@ -83,12 +96,26 @@ def _send(team: Team, waiting: Unsent, shelf: Index, uids: list[str]) -> int:
         team.shelf.send([], gone, {})
     count = len(gone)
     for project, told in projects.items():
-        made = waiting.vectors([row.uid for row in told])
-        vectors = {model: [(team.mark(uid), one) for uid, one in some] for model, some in made.items()}
         with team.refusing(project):
-            team.shelf.send(list(map(team.outgoing, told)), [], vectors)
-            count += len(told)
+            count += _sent(team, waiting, told)
     return count
+
+
+def _sent(team: Team, waiting: Unsent, told: list[Row]) -> int:
+    """One that the store cannot take for itself alone keeps back none of the others."""
+    made = waiting.vectors([row.uid for row in told])
+    vectors = {model: [(team.mark(uid), one) for uid, one in some] for model, some in made.items()}
+    try:
+        team.shelf.send(list(map(team.outgoing, told)), [], vectors)
+    except Unavailable as problem:
+        if not is_of_rows(problem):
+            raise
+        if len(told) == 1:
+            team.unfit[told[0].uid] = str(problem)
+            return 0
+        middle = len(told) // 2
+        return _sent(team, waiting, told[:middle]) + _sent(team, waiting, told[middle:])
+    return len(told)
 
 
 def leave(app: Holdfast) -> None:
@@ -106,25 +133,33 @@ def waits(app: Holdfast) -> int:
         return waiting.count() if waiting.is_followed() else 0
 
 
-def pull(app: Holdfast, store: Store) -> int:
+def folders(app: Holdfast) -> list[str]:
+    """Of which there is anything."""
+    if not os.path.exists(app.home.memory):
+        return []
+    with unsent(app.home.memory) as known:
+        return known.projects()
+
+
+def pull(app: Holdfast, store: Store, projects: Projects | None = None) -> int:
     """Erase here what others have erased, in the projects they share with us, and take it in no more: how
     many memories that were."""
     if not os.path.exists(app.home.memory):
         return 0
-    team = Team(app, store)
+    team = Team(app, store, projects)
     with unsent(app.home.memory) as known:
-        folders: dict[str, list[str]] = {}
+        here: dict[str, list[str]] = {}
         for folder in known.projects():
             if name := team.name(folder):
-                folders.setdefault(name, []).append(folder)
-        told = team.plain.forgotten(sorted(folders)) if folders else []
-        # With the folders: another clone that comes later is cleared, too.
-        number = int(key(*told, *sorted(known.projects()))[:12], 16) if told else 0
+                here.setdefault(name, []).append(folder)
+        told = team.plain.forgotten(sorted(here)) if here else []
+        # With the folders: another clone that comes later, or is named later, is cleared, too.
+        number = int(key(*told, *sorted(chain(*here.values())))[:12], 16) if told else 0
         if known.counter(_PULLED) == number:
             return 0
         count = 0
         with Index(app.home.memory) as shelf:
-            for name, those in folders.items():
+            for name, those in here.items():
                 shapes = [one for project, one in told if project == name]
                 count += sum(_forget(app, known, shelf, folder, shapes) for folder in those)
         known.set_counter(_PULLED, number)
@@ -162,13 +197,14 @@ def collections_of(app: Holdfast) -> frozenset[str]:
 class Team:
     """The shelf of a team as this home asks it. `plain`: without what may serve its vectors."""
 
-    def __init__(self, app: Holdfast, store: Store) -> None:
-        self._wanted = app.config["team.projects"]
+    def __init__(self, app: Holdfast, store: Store, projects: Projects | None = None) -> None:
+        self._projects = projects or Projects(app)
         self.collections = collections_of(app)
         self.machine = machine.this(app)
         #: Where it is, who we are there, and what it is told: for another of these it is told all anew.
         own = self.machine.rpartition(".")[2]  # whatever it is called
-        self.known_by = f"{store.where} {own} {self._wanted} {' '.join(sorted(self.collections))}"
+        wanted = app.config["team.projects"]
+        self.known_by = f"{store.where} {own} {wanted} {' '.join(sorted(self.collections))}"
         self._tag = "." + key(own)[:8]
         self.plain = Postgres(store, self.machine)
         url = app.config["vectors.url"]
@@ -178,6 +214,8 @@ class Team:
         self.where = store.where
         #: Projects of which the store took nothing from this role, each with why.
         self.refused: dict[str, str] = {}
+        #: Memories that it cannot take, each with why.
+        self.unfit: dict[str, str] = {}
 
     @contextmanager
     def refusing(self, project: str) -> Iterator[None]:
@@ -188,9 +226,9 @@ class Team:
             self.refused[project] = str(problem)
 
     def name(self, folder: str) -> str:
-        """Of a project, as the team knows it; "" where it stays at home."""
-        name = name_of(folder) if folder else ""
-        return name if name and travels(name, self._wanted) else ""
+        """Of a project, as the team knows it, also where it is not there any more; "" where it stays at
+        home."""
+        return self._projects.name(folder)
 
     def tells(self, row: Row) -> bool:
         return row.collection in self.collections and bool(self.name(row.project))
@@ -211,7 +249,7 @@ class Team:
             row,
             uid=self.mark(row.uid),
             project=self.name(row.project),
-            thread=row.thread + self._tag if row.thread else "",
+            thread=_short(row.thread) + self._tag if row.thread else "",
             files=tuple(map(inside, row.files)),
             source=inside(row.source),
             sources=tuple(map(inside, row.sources)),
@@ -283,6 +321,11 @@ def theirs(row: Row, folders: dict[str, str]) -> Row:
         source=f"{who}:{row.source}",
         sources=tuple(f"{who}:{one}" for one in row.sources),
     )
+
+
+def _short(thread: str) -> str:
+    """A path may be longer than what an index takes."""
+    return thread if len(thread) <= _LONGEST_THREAD else key(thread)
 
 
 def _inside(folder: str, path: str) -> str:

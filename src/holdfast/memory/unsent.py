@@ -7,7 +7,7 @@ twice changes nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from holdfast.memory import sql
@@ -27,8 +27,8 @@ _TRIGGERS = {
     "unsent_gone": f"AFTER DELETE ON items BEGIN {_NOTE.format('old.uid')} END",
     "unsent_vector": f"AFTER INSERT ON vectors BEGIN {_NOTE.format(_VECTOR)} END",
 }
-#: Of a counter: which team is followed.
-_TEAM = "unsent to"
+#: Of a counter: which team is followed; and, before a folder, that it was not to be told of that.
+_TEAM, _KEPT_BACK = "unsent to", "kept back of "
 
 
 class Unsent:
@@ -83,6 +83,24 @@ class Unsent:
             for uid in uids:
                 db.execute("DELETE FROM unsent WHERE uid = ?", (uid,))
                 db.execute("INSERT INTO unsent (uid) VALUES (?)", (uid,))
+
+    def keep_back(self, folders: Iterable[str]) -> None:
+        """What waits of them is not sent: nobody knows a name for them."""
+        with self._base.writing() as db:
+            names = [(_KEPT_BACK + folder,) for folder in folders]
+            db.executemany("INSERT OR REPLACE INTO counters VALUES (?, 1)", names)
+
+    def kept_back(self) -> list[str]:
+        asked = "SELECT substr(name, ?) FROM counters WHERE substr(name, 1, ?) = ?"
+        size = len(_KEPT_BACK)
+        return [row[0] for row in self._base.db.execute(asked, (size + 1, size, _KEPT_BACK))]
+
+    def let_go(self, folder: str) -> None:
+        """All of it waits."""
+        with self._base.writing() as db:
+            whole = "SELECT uid FROM items WHERE project = ? ORDER BY thread, seq, id"
+            db.execute(f"INSERT OR IGNORE INTO unsent (uid) {whole}", (folder,))
+            db.execute("DELETE FROM counters WHERE name = ?", (_KEPT_BACK + folder,))
 
     def vectors(self, uids: Sequence[str]) -> dict[str, list[tuple[str, numpy.ndarray]]]:
         """Model -> (uid, vector) of those that have one."""

@@ -11,7 +11,7 @@ from json import dumps
 from typing import Literal
 
 from holdfast.clock import at as time_of
-from holdfast.clock import new_id, now, rfc3339
+from holdfast.clock import id_time, new_id, now, rfc3339
 from holdfast.core import checkpoint as checkpoints_core
 from holdfast.core.jsontext import record
 from holdfast.disk import messages
@@ -24,11 +24,12 @@ from holdfast.memory.shared import theirs
 from holdfast.memory.shelf import Filter
 from holdfast.ops import board, checkpoints, elsewhere, events, recall
 from holdfast.ops.shared import Desk, named
-from holdfast.ops.tasks import check_limit
 from holdfast.store import posted
 from holdfast.store.clocks import wall
 
 _MOST, _HOURS, _LONGEST_MINUTES = 200, 24, 60 * 24 * 365
+#: Characters of what stands on a board, beyond which no more is posted.
+_MOST_STANDING = 4 << 20
 #: What the team calls the machine of those who have none here.
 _MACHINE = "service"
 _MEMBER = "member:"
@@ -45,7 +46,6 @@ def checkpoint_list(desk: Desk, *, project: str | None = None, limit: int = 20) 
     limit
         How many to show, up to 200.
     """
-    check_limit(limit)
     found = elsewhere.checkpoints(desk.store, project and named(project), min(limit or _MOST, _MOST))
     return checkpoints.of_team(found)
 
@@ -75,7 +75,6 @@ def event_list(desk: Desk, *, kind: str = "", session: str | None = None, limit:
     limit
         How many to show, up to 200.
     """
-    check_limit(limit)
     return events.of_team(elsewhere.events(desk.store, kind, session, min(limit or _MOST, _MOST)))
 
 
@@ -118,7 +117,7 @@ def _embedder(shelf: Postgres) -> tuple[embed.Embedder | None, str]:
 
 
 def board_list(desk: Desk, project: str) -> board.Messages:
-    """What stands on the board of a project, and is not over, oldest first.
+    """What stands on the board of a project, and is not over, oldest first, up to 1,000.
 
     Parameters
     ----------
@@ -177,6 +176,8 @@ def board_post(
     said = messages.made(new_id(now()), now(), minutes, desk.clean, **whole)
     lasts = time_of(said["expires"]) - time_of(said["at"])
     with desk.store.writing() as connection:
+        if posted.size(connection, named(project), wall(connection)) > _MOST_STANDING:
+            raise BadInput(f"too much stands on the board of {project}; wait until some of it is over")
         posted.post(connection, [posted.Message(said["id"], named(project), _MACHINE, dumps(said), lasts)])
     return board.message_of(said, [], now())
 
@@ -195,7 +196,7 @@ def board_ack(desk: Desk, id: str, *, what: str = "") -> board.Acknowledged:  # 
     by = _MEMBER + desk.who
     made = messages.marked(id, by, now(), DONE, desk.clean(what))
     with desk.store.writing() as connection:
-        project = posted.project_of(connection, id)
+        project = posted.project_of(connection, id) if id_time(id) else None
         if project is None:
             raise NotFound(f"no message {id[:40]!r} stands on a board of yours")
         posted.mark(connection, [posted.Mark(id, by, DONE, project, _MACHINE, dumps(made))])

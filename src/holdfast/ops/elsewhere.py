@@ -11,6 +11,7 @@ from holdfast.core.jsontext import record, text
 from holdfast.core.plain import excerpt
 from holdfast.disk import index
 from holdfast.errors import BadInput, NotFound
+from holdfast.ops.tasks import check_limit
 from holdfast.store import catalogue, happened
 from holdfast.store.database import Store, opened
 
@@ -21,6 +22,7 @@ def checkpoints(
     store: Store, project: str | None, limit: int
 ) -> Iterator[tuple[catalogue.Entry, dict[str, Any]]]:
     """Each with the line that its machine's index has of it. `project` as the team names it."""
+    check_limit(limit)
     with store.reading() as connection:
         found = catalogue.newest(connection, project, limit)
     for one in found:
@@ -32,6 +34,7 @@ def checkpoints(
 
 def checkpoint(store: Store, uid: str) -> tuple[str, bytes]:
     """(where it is, all of it)."""
+    _check("the checkpoint's uid", uid)
     with store.reading() as connection:
         found = catalogue.one(connection, uid)
     if found is None:
@@ -48,9 +51,18 @@ def events(
     store: Store, kind: str, session: str | None, limit: int
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """(note of the trail, machine)."""
+    check_limit(limit)
+    _check("kind", kind)
+    _check("session", session or "")
     with store.reading() as connection:
         found = happened.newest(connection, kind, session, limit)
     return ((record(one.data), called(one.machine)) for one in found)
+
+
+def _check(what: str, given: str) -> None:
+    """What no text is, a database cannot be asked for."""
+    if not given.isprintable():
+        raise BadInput(f"{what} is {given[:40]!r}, and holds what cannot be printed")
 
 
 def called(name: str) -> str:

@@ -14,6 +14,11 @@ from holdfast.ops.team import ready
 from holdfast.team import members, tokens
 
 _LARGEST_PASSWORD = 1000
+_BECAME = {
+    members.GONE: "its role is gone",
+    members.LOCKED: "its role may log in no more; it owns something on the server, else it would be gone",
+    members.KEPT: "its role stays: it was not made for this team",
+}
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,17 @@ class NewMember:
 
 @dataclass(frozen=True)
 class Left:
+    """`role`: gone; locked, where it owns something on the server and so cannot be dropped; or kept, where
+    it was not made for this team."""
+
     who: str
     projects: list[str]
-    role_dropped: bool
+    role: str
 
     def __str__(self) -> str:
         if self.projects:
             return f"{self.who} still sees {', '.join(self.projects)}"
-        role = "its role is gone" if self.role_dropped else "its role stays: it was not made for this team"
-        return f"{self.who} sees nothing any more; {role}"
+        return f"{self.who} sees nothing any more; {_BECAME[self.role]}"
 
 
 @dataclass(frozen=True)
@@ -115,11 +122,11 @@ def member_remove(app: Holdfast, name: str, *, project: tuple[str, ...] = ()) ->
     """
     store = ready(app)
     try:
-        left, dropped = members.remove(store, name, project)
+        left, role = members.remove(store, name, project)
     finally:
         store.close()
     trail.note(app.home, "team.member", who=name, projects=left)
-    return Left(name, left, dropped)
+    return Left(name, left, role)
 
 
 def member_list(app: Holdfast) -> Members:

@@ -20,8 +20,8 @@ _PATIENCE_S = 600.0
 
 @dataclass(frozen=True)
 class Synced:
-    """`waiting` are still to be sent; `trouble` says why. `dropped`: events that were let go because too
-    much waited, since this home is in its team."""
+    """`waiting` are still to be sent, lines and memories; `trouble` says why. `dropped`: events that were
+    let go because too much waited, since this home is in its team."""
 
     sent: int
     received: int
@@ -64,7 +64,8 @@ def _until_sent(app: Holdfast, everything: bool) -> Synced:
     while True:
         found = team.round(app, everything=everything)
         sent, received = sent + found.sent, received + found.received
-        if found.trouble or not found.sent or not found.waiting or elapsed() > until:
+        waits = found.waiting or found.memories
+        if found.trouble or not found.sent or not waits or elapsed() > until:
             return _synced(app, sent, received, found)
         everything = False
 
@@ -80,4 +81,5 @@ def _stay(app: Holdfast, made: Synced) -> Synced:
 
 def _synced(app: Holdfast, sent: int, received: int, found: team.Round) -> Synced:
     trouble = found.trouble or ("another is at it" if found.busy and found.waiting else "")
-    return Synced(sent, received, found.waiting, outbox.dropped(app.home), trouble)
+    waiting = found.waiting + found.memories
+    return Synced(sent, received, waiting, outbox.dropped(app.home), trouble)

@@ -24,7 +24,7 @@ from holdfast.store.database import opened
 from holdfast.store.holders import Holder, here, is_gone
 from holdfast.store.projects import name_of
 from holdfast.store.queue import Queue
-from holdfast.store.task import Draft, Task
+from holdfast.store.task import LARGEST, Draft, Task
 
 _LONGEST, _LONGEST_NAME = 20_000, 200
 #: What of a task in a file has a place of its own here.
@@ -98,6 +98,8 @@ def add(
         drafts = _planned(plan, folder)
     else:
         check_priority("this task", priority)
+        if not (description or "").strip():
+            raise BadInput("the task has no description; say what is to be done")
         said = {"description": description, **({"files": list(file)} if file else {})}
         (one,) = tasklist.checked([said], folder, "this")
         payload = {"files": one["files"]} if file else {}
@@ -300,8 +302,9 @@ def _who(app: Holdfast, given: str | None, process: int | None) -> Holder:
 
 
 def check_limit(limit: int) -> None:
-    if limit < 0:
-        raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    """Beyond the largest a store cannot even be asked."""
+    if not 0 <= limit <= LARGEST:
+        raise BadInput(f"--limit is {limit}; it takes 0 (all) to {LARGEST:,}")
 
 
 def check_lease(seconds: int) -> None:

@@ -14,12 +14,13 @@ from holdfast.disk import trail
 from holdfast.errors import BadInput, HoldfastError
 from holdfast.ops.progress import Bar
 from holdfast.ops.words import many
-from holdfast.store import migrations
+from holdfast.store import migrations, retention
 from holdfast.store.database import of_team
 from holdfast.store.postgres import PostgreSQL
 from holdfast.store.tables import MEMBERS, TASKS
 from holdfast.team import backup
 
+_MOST_DAYS = 36_500
 #: What the engine says of itself and of the role that asks.
 _ENGINE = text(
     "SELECT current_setting('server_version') AS server, current_user AS role, "
@@ -99,6 +100,19 @@ class Restored:
             return head
         names = ", ".join(self.without_role)
         return f"{head}. Roles are not in a backup; `holdfast team member add` makes those of: {names}"
+
+
+@dataclass(frozen=True)
+class Pruned:
+    where: str
+    days: int
+    rows: dict[str, int]
+    dry_run: bool
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{number:,} {name}" for name, number in self.rows.items() if number)
+        did = "would remove" if self.dry_run else "removed"
+        return f"{self.where}: {did} {counted or 'nothing'}, older than {many(self.days, 'day')}"
 
 
 def migrate(app: Holdfast) -> Migrated:
@@ -199,6 +213,29 @@ def restore(app: Holdfast, file: Path) -> Restored:
     return Restored(store.where, kept.at, kept.rows, strangers)
 
 
+def prune(app: Holdfast, *, days: int = 90, dry_run: bool = False) -> Pruned:
+    """Remove from a team's store what is older than so many days: events, messages that are over with their
+    marks, and what is left of checkpoints that are gone. Memories and tasks stay.
+
+    Parameters
+    ----------
+    days
+        By the clock of the store, since it heard of them.
+    dry_run
+        Say what would be removed, and remove nothing.
+    """
+    if not 1 <= days <= _MOST_DAYS:
+        raise BadInput(f"--days is {days}; it takes 1 to {_MOST_DAYS:,}")
+    store = owned(app)
+    try:
+        rows = (retention.outdated if dry_run else retention.prune)(store, days)
+    finally:
+        store.close()
+    if not dry_run:
+        trail.note(app.home, "team.pruned", rows=sum(rows.values()), days=days)
+    return Pruned(store.where, days, rows, dry_run)
+
+
 def ready(app: Holdfast) -> PostgreSQL:
     store = _store(app)
     store.check()
@@ -206,15 +243,15 @@ def ready(app: Holdfast) -> PostgreSQL:
 
 
 def owned(app: Holdfast) -> PostgreSQL:
-    """The store, for a service that acts for its members: as the one whom no policy limits."""
+    """The store, for what no member may do: as the one whom no policy limits."""
     store = ready(app)
     with store.reading() as connection:
         asks = _engine(connection)
     if asks.limited:
         store.close()
         raise BadInput(
-            f"{store.where} is asked as {asks.role}, a member: a service for the team has to own the "
-            "tables, as whoever ran `holdfast team init` does"
+            f"{store.where} is asked as {asks.role}, a member: this takes who owns the tables, as whoever "
+            "ran `holdfast team init` does"
         )
     return store
 

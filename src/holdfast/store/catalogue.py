@@ -41,6 +41,18 @@ def add(connection: Connection, entries: Sequence[Entry]) -> int:
     return once.add(connection, CHECKPOINTS, rows)
 
 
+def revive(connection: Connection, entries: Sequence[Entry], machine: str) -> int:
+    """Those that this machine has after all, though it was said that they are gone."""
+    mine = CHECKPOINTS.c.uid.in_([one.uid for one in entries]), _is_of(machine), ~_STANDS
+    gone = set(connection.scalars(select(CHECKPOINTS.c.uid).where(*mine)))
+    for one in entries:
+        if one.uid in gone:
+            said = once.plain({"entry": one.entry, "body": one.body})
+            back = update(CHECKPOINTS).values(gone_at=0, **said)
+            connection.execute(back.where(CHECKPOINTS.c.uid == one.uid))
+    return len(gone)
+
+
 def end(connection: Connection, uids: Collection[str], machine: str) -> int:
     """They are gone from the machine that took them, and so is what they said."""
     if not uids:
@@ -50,9 +62,10 @@ def end(connection: Connection, uids: Collection[str], machine: str) -> int:
     return connection.execute(gone.where(*mine)).rowcount
 
 
-def of_machine(connection: Connection, machine: str) -> set[str]:
-    """uids of those that are not gone."""
-    return set(connection.scalars(select(CHECKPOINTS.c.uid).where(_is_of(machine), _STANDS)))
+def of_machine(connection: Connection, machine: str) -> dict[str, str]:
+    """uid -> line of the index, of those that are not gone."""
+    wanted = select(CHECKPOINTS.c.uid, CHECKPOINTS.c.entry).where(_is_of(machine), _STANDS)
+    return {row.uid: row.entry for row in connection.execute(wanted)}
 
 
 def _is_of(machine: str) -> ColumnElement[bool]:

@@ -1,6 +1,8 @@
 """Who waits for whom: holders for tasks, tasks for their holders and for what they need.
 
-A wait, or a claim, that would close a circle is refused: nobody in it would ever go on.
+A wait, or a claim, that would close a circle is refused: nobody in it would ever go on. The same holds for
+locks of PostgreSQL, so all take them in one order: that of those who wait, then one task, then its waits.
+Whoever has a task locked waits for no other: of more it takes what is free.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from holdfast.errors import BadInput
 from holdfast.store.clocks import Moment
 from holdfast.store.prepared import Prepared
 from holdfast.store.tables import NEEDS, TASKS, WAITS
+from holdfast.store.task import among, locked
 
 #: A wait ends so long after its holder has last said that it waits: it may have died.
 WAIT_MS = 30_000
@@ -27,6 +30,7 @@ _LIVE = and_(
     WAITS.c.until > bindparam("at"),
     WAITS.c.until <= bindparam("at") + WAITS.c.lease_ms,
 )
+_THEIRS = TASKS.alias("theirs")
 WAITED = Prepared(select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder"), _LIVE))
 
 
@@ -59,8 +63,8 @@ def in_order(wants: Mapping[str, Sequence[int | str]]) -> list[str]:
 
 def wait(connection: Connection, at: Moment, holder: str, task: int) -> None:
     """Note that `holder` waits for it, from now on or still."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(_ONE_BY_ONE)
+    _one_by_one(connection)
+    locked(connection, task)
     path = _path(connection, at, task, holder)
     if path:
         raise BadInput(
@@ -69,6 +73,11 @@ def wait(connection: Connection, at: Moment, holder: str, task: int) -> None:
     forget(connection, holder=holder, task=task)
     lease = {"lease_ms": WAIT_MS, "clock": at.clock, "until": at.at + WAIT_MS}
     connection.execute(insert(WAITS).values(holder=holder, task=task, **lease))
+
+
+def _one_by_one(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(_ONE_BY_ONE)
 
 
 def forget(connection: Connection, **which: int | str) -> None:
@@ -81,11 +90,22 @@ def _forgetting(names: tuple[str, ...]) -> Prepared:
     return Prepared(delete(WAITS).where(*(WAITS.c[name] == bindparam(name) for name in names)))
 
 
+def is_waiting(connection: Connection, at: Moment, holder: str) -> bool:
+    """From then on nobody else begins to, until this transaction ends."""
+    found = bool(_waited(connection, at, holder))
+    if found:
+        _one_by_one(connection)
+    return found
+
+
+def _waited(connection: Connection, at: Moment, holder: str) -> set[int]:
+    return {row.task for row in WAITED(connection, holder=holder, clock=at.clock, at=at.at)}
+
+
 def ahead(connection: Connection, at: Moment, holder: str) -> set[int]:
-    """Tasks that have to be finished before `holder` goes on: it cannot be the one who does them."""
-    waited = {row.task for row in WAITED(connection, holder=holder, clock=at.clock, at=at.at)}
-    if waited and connection.dialect.name == "postgresql":
-        connection.execute(_ONE_BY_ONE)
+    """Tasks that have to be finished before `holder`, who `is_waiting`, goes on: it cannot be the one who
+    does them."""
+    waited = _waited(connection, at, holder)
     found: set[int] = set()
     while waited:
         found |= waited
@@ -96,8 +116,7 @@ def ahead(connection: Connection, at: Moment, holder: str) -> set[int]:
 def links(connection: Connection, at: Moment, task: int | None) -> list[Link]:
     """All there are, or those that `task` depends on."""
     if task is None:
-        open_tasks = set(connection.scalars(select(NEEDS.c.task)))
-        return [*_waits(connection, at), *needs(connection, open_tasks)]
+        return [*_waits(connection, at), *needs(connection)]
     found: list[Link] = []
     seen, waited = {task}, {task}
     while waited:
@@ -114,9 +133,8 @@ def _path(connection: Connection, at: Moment, task: int, holder: str) -> list[st
     waited = {task}
     while waited:
         held = connection.execute(
-            select(TASKS.c.number, TASKS.c.holder).where(
-                TASKS.c.number.in_(waited), TASKS.c.state == "claimed"
-            )
+            select(TASKS.c.number, TASKS.c.holder).where(among(TASKS.c.number), TASKS.c.state == "claimed"),
+            {"numbers": waited},
         ).all()
         for row in held:
             if row.holder == holder:
@@ -134,33 +152,37 @@ def _path(connection: Connection, at: Moment, task: int, holder: str) -> list[st
 
 def _from(connection: Connection, at: Moment, tasks: Collection[int]) -> list[Link]:
     """What has to be finished before any of these is: what it needs, and what its holder waits for."""
-    holders = set(
-        connection.scalars(
-            select(TASKS.c.holder).where(TASKS.c.number.in_(tasks), TASKS.c.state == "claimed")
-        )
-    )
-    return [*needs(connection, tasks), *(_waits(connection, at, holders) if holders else [])]
+    return [*needs(connection, tasks), *_waits(connection, at, tasks)]
 
 
-def needs(connection: Connection, tasks: Collection[int]) -> list[Link]:
+def needs(connection: Connection, tasks: Collection[int] | None = None) -> list[Link]:
+    """What is not finished, of these or of all that are not finished themselves."""
     asked = (
         select(NEEDS.c.task.label("by"), TASKS)
         .join(TASKS, TASKS.c.number == NEEDS.c.needs)
-        .where(NEEDS.c.task.in_(tasks), TASKS.c.state != "finished")
+        .where(TASKS.c.state != "finished")
         .order_by(NEEDS.c.task, TASKS.c.number)
     )
-    rows = connection.execute(asked)
+    if tasks is None:
+        asked = asked.join(_THEIRS, _THEIRS.c.number == NEEDS.c.task).where(_THEIRS.c.state != "finished")
+    else:
+        asked = asked.where(among(NEEDS.c.task))
+    rows = connection.execute(asked, {} if tasks is None else {"numbers": tasks})
     return [Link(f"task {row.by}", "needs", row.number, row.state, row.holder) for row in rows]
 
 
-def _waits(connection: Connection, at: Moment, holders: Collection[str] | None = None) -> list[Link]:
+def _waits(connection: Connection, at: Moment, tasks: Collection[int] | None = None) -> list[Link]:
+    """Of all who wait, or of those who hold one of these."""
     asked = (
         select(WAITS.c.holder.label("by"), TASKS)
         .join(TASKS, TASKS.c.number == WAITS.c.task)
         .where(_LIVE)
         .order_by(WAITS.c.holder, TASKS.c.number)
     )
-    if holders is not None:
-        asked = asked.where(WAITS.c.holder.in_(holders))
-    rows = connection.execute(asked, {"clock": at.clock, "at": at.at})
+    values: dict[str, object] = {"clock": at.clock, "at": at.at}
+    if tasks is not None:
+        held = among(_THEIRS.c.number), _THEIRS.c.state == "claimed"
+        asked = asked.where(WAITS.c.holder.in_(select(_THEIRS.c.holder).where(*held)))
+        values["numbers"] = tasks
+    rows = connection.execute(asked, values)
     return [Link(row.by, "waits", row.number, row.state, row.holder) for row in rows]

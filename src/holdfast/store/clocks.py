@@ -45,7 +45,12 @@ def wall(connection: Connection) -> int:
     return int(connection.scalar(_SERVER) or 0)
 
 
+def counted() -> int:
+    """Milliseconds since this machine was started."""
+    return time.clock_gettime_ns(_COUNTS) // 1_000_000
+
+
 def moment(connection: Connection) -> Moment:
     if connection.dialect.name == "sqlite":
-        return Moment("boot " + boot(), time.clock_gettime_ns(_COUNTS) // 1_000_000)
+        return Moment("boot " + boot(), counted())
     return Moment("server", int(connection.scalar(_SERVER) or 0))

@@ -12,20 +12,25 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from hashlib import sha256
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool
 
 from holdfast.app import Holdfast
 from holdfast.disk import files
 from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.store import migrations
+from holdfast.store.clocks import counted
+from holdfast.store.holders import this_machine
 from holdfast.store.prepared import Prepared
-from holdfast.store.turns import turn
+from holdfast.store.syncs import sync
+from holdfast.store.turns import is_first, turn
 
 if TYPE_CHECKING:
     from holdfast.store.postgres import PostgreSQL
@@ -35,7 +40,7 @@ PATIENCE_S = 10
 #: Pages of the log after which somebody writes them back, twice waiting for the disk while all wait for it.
 #: A commit leaves six; of a log four times as long as usual many more are the same page.
 _LOG = "wal_autocheckpoint=4000"
-_READS = "holdfast_reads"
+_MOST_CONNECTIONS = 8
 _DAMAGED = ("malformed", "not a database", "corrupt")
 _OPEN: dict[tuple[int, str], Store] = {}
 _OPENING = threading.Lock()
@@ -57,6 +62,18 @@ def opened(app: Holdfast, *, is_known: bool = False) -> Store:
     if not is_known:
         _OPEN[key].check()
     return _OPEN[key]
+
+
+def look(app: Holdfast) -> None:
+    """Refuses what `opened` would of this home's store, which is there, and changes nothing. One that this
+    process has open is asked through what is open: closing its file once would end SQLite's locks."""
+    path = app.home.store
+    with _OPENING:
+        known = _OPEN.get((os.getpid(), path))
+        if known:
+            known.check()
+        elif os.path.getsize(path) or not os.path.isfile(path):
+            SQLite(path, brings_up=False).close()
 
 
 def _of_home(app: Holdfast) -> Store:
@@ -100,7 +117,7 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """One view of it that nobody changes; it waits for nobody who writes."""
         with self._told(), self.engine.connect() as connection, self._answering(connection):
-            yield connection.execution_options(**{_READS: True})
+            yield connection
 
     def close(self) -> None:
         with self._alone():
@@ -115,6 +132,10 @@ class Store:
         """(schema found, schema now)."""
         with self.writing() as connection:
             return migrations.bring_up(connection, self.where)
+
+    def is_first(self, within_s: float) -> bool:  # noqa: ARG002
+        """Whether to look for holders that died: of those who can see the same processes one does it."""
+        return True
 
     @contextmanager
     def _answering(self, connection: Connection) -> Iterator[None]:  # noqa: ARG002
@@ -147,36 +168,95 @@ class Store:
 
 
 class SQLite(Store):
-    """`path` is made if there is none; its lock is a file beside it."""
+    """`path` is made if there is none; its lock is a file beside it. One that is only looked at
+    (`brings_up=False`) keeps the schema it has."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, brings_up: bool = True) -> None:
         self.lock = path + ".lock"
         self._named = 0  # the log whose name is known to be on the disk
+        self._room = threading.Semaphore(_MOST_CONNECTIONS)
+        self._idle: list[Connection] = []
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-        engine = create_engine(
-            "sqlite://",
-            creator=lambda: self._connect(path),
-            poolclass=QueuePool,
-            pool_size=8,
-            max_overflow=0,  # an overflow is closed without the lock
-            pool_timeout=PATIENCE_S,
-        )
-        event.listen(engine, "begin", _begin)
+        engine = create_engine("sqlite://", creator=lambda: self._connect(path), poolclass=NullPool)
         super().__init__(engine, path)
         with self.reading() as connection:
             found = migrations.version(connection)
         migrations.refuse_newer(found, path)
-        if found < migrations.NEWEST:
+        if brings_up and found < migrations.NEWEST:
             self.bring_up()
 
     def _connect(self, path: str) -> sqlite3.Connection:
-        with nullcontext() if getattr(_HELD, "path", "") == self.lock else self._alone():
+        with self._with_lock():
             connection = sqlite3.connect(
                 path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False
             )
             for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", _LOG):
                 connection.execute(f"PRAGMA {pragma}").close()
         return connection
+
+    @contextmanager
+    def writing(self, *by: Prepared) -> Iterator[Connection]:
+        for statement in by:
+            statement.prepare()
+        with self._told(), self._connected() as connection:
+            # Who will write says so at once: a reader that turns writer is refused when another was faster.
+            with self._alone(), _transaction(connection, "BEGIN IMMEDIATE") as driver:
+                yield connection
+                driver.commit()
+            self._make_durable()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self._told(), self._connected() as connection, _transaction(connection, "BEGIN"):
+            yield connection
+
+    def close(self) -> None:
+        """Also what other threads are using, as soon as they are done; who takes too long keeps it."""
+        until, got = monotonic() + PATIENCE_S, 0
+        try:
+            while got < _MOST_CONNECTIONS and self._room.acquire(timeout=max(0, until - monotonic())):
+                got += 1
+            with self._alone():
+                while self._idle:
+                    self._idle.pop().close()
+        finally:
+            if got:
+                self._room.release(got)
+
+    def is_first(self, within_s: float) -> bool:
+        return is_first(
+            self.lock, counted(), int(1000 * within_s), sha256(this_machine().encode()).digest()[:8]
+        )
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """One that stays open: to open it, or only to take it out of a pool, costs what a claim does."""
+        if not self._room.acquire(timeout=PATIENCE_S):
+            raise PoolTimeout
+        try:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self.engine.connect()
+            try:
+                yield connection
+            finally:
+                self._put_back(connection)
+        finally:
+            self._room.release()
+
+    def _put_back(self, connection: Connection) -> None:
+        """Not one that Ctrl-C left in a transaction; and none is closed without the lock."""
+        driver = _driver(connection)
+        if driver.in_transaction:
+            driver.rollback()  # first: who has the lock may be waiting for it
+            with suppress(Unavailable), self._with_lock():
+                connection.close()
+                return
+        self._idle.append(connection)
+
+    def _with_lock(self) -> AbstractContextManager[None]:
+        return nullcontext() if getattr(_HELD, "path", "") == self.lock else self._alone()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -200,7 +280,7 @@ class SQLite(Store):
             if made != self._named:  # its name may be new
                 files.sync_dir(os.path.dirname(log))
                 self._named = made
-            files.sync_together(fd, log)
+            sync(fd, log, self.lock)
         finally:
             os.close(fd)
 
@@ -214,8 +294,19 @@ class SQLite(Store):
         return super()._trouble(problem)
 
 
-def _begin(connection: Connection) -> None:
-    """Who will write says so at once: a reader that turns writer is refused when another was faster."""
-    reads = connection.get_execution_options().get(_READS)
-    driver: Any = connection.connection.driver_connection
-    driver.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
+@contextmanager
+def _transaction(connection: Connection, begin: str) -> Iterator[Any]:
+    """Through the driver itself: what SQLAlchemy does for one takes longer than all that is done in it.
+    What is not committed in it is taken back."""
+    driver = _driver(connection)
+    try:  # Ctrl-C may come as soon as it has begun
+        driver.execute(begin)
+        yield driver
+    finally:
+        driver.rollback()
+        if connection.in_transaction():
+            connection.rollback()  # what SQLAlchemy knows of it
+
+
+def _driver(connection: Connection) -> Any:
+    return connection.connection.driver_connection

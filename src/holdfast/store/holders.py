@@ -35,13 +35,13 @@ def here(name: str, process: int = 0, is_named: bool = False) -> Holder:
     started = _started(process) if process else 0
     if process and not started:
         raise BadInput(f"no process {process} runs here; name one that does, or none")
-    return Holder(name, _machine() + (_NAMED if is_named else ""), process, started)
+    return Holder(name, this_machine() + (_NAMED if is_named else ""), process, started)
 
 
 def is_gone(home: Home, holder: Holder) -> bool:
     """Whether it is known to be. Of another machine nothing is known: there its lease counts alone."""
     machine = holder.machine.removesuffix(_NAMED)
-    if not holder.process or machine != _machine():
+    if not holder.process or machine != this_machine():
         return False
     runs = _started(holder.process) == holder.started
     if not runs and holder.machine != machine:
@@ -64,7 +64,7 @@ def _session(home: Home, name: str) -> tuple[int, bool] | None:
 
 
 @cache
-def _machine() -> str:
+def this_machine() -> str:
     """This start of it, and the namespace in which process numbers mean something."""
     try:
         space = os.readlink("/proc/self/ns/pid")

@@ -11,7 +11,7 @@ from holdfast.store import chains
 from holdfast.store.clocks import Moment
 from holdfast.store.prepared import Prepared
 from holdfast.store.tables import TASKS
-from holdfast.store.task import CLAIMED, IS_CLAIMED, OPEN, changed, locked
+from holdfast.store.task import CLAIMED, IS_CLAIMED, OPEN, THIS_IF_FREE, changed
 
 NO_CLAIM = {
     "holder": "",
@@ -62,9 +62,9 @@ def end_claims(
         else:
             changed(connection, row, **lease(at, row.lease_ms / 1000))
     for number, count in gone:
-        row = locked(connection, number)
-        if row.state == CLAIMED and row.claims == count:
-            ended[number] = row, "died"
+        for row in THIS_IF_FREE(connection, number=number):
+            if row.state == CLAIMED and row.claims == count:
+                ended[number] = row, "died"
     for row, why in ended.values():
         changed(connection, row, state=OPEN, **NO_CLAIM)
         if why == "died":

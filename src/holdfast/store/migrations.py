@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from holdfast import __version__
 from holdfast.clock import now
 from holdfast.errors import BadInput
+from holdfast.store.functions import FOUND
 from holdfast.store.policies import ME, SEEN, protect, protect_through, shut
 from holdfast.store.tables import SCHEMA
 
@@ -245,9 +246,9 @@ CREATE TABLE vectors (
 );
 CREATE INDEX vectors_project ON vectors (project, model);
 CREATE INDEX vectors_wordllama ON vectors USING hnsw ((data::halfvec(256)) halfvec_cosine_ops)
-    WHERE model = 'wordllama-l2-supercat-256';
+    WITH (m = 24, ef_construction = 128) WHERE model = 'wordllama-l2-supercat-256';
 CREATE INDEX vectors_minilm ON vectors USING hnsw ((data::halfvec(384)) halfvec_cosine_ops)
-    WHERE model = 'all-minilm-l6-v2-384'
+    WITH (m = 24, ef_construction = 128) WHERE model = 'all-minilm-l6-v2-384'
 """
 #: Of one's own items only: who puts one beside another's takes the place of the one that belongs there.
 _OF_OWN = (
@@ -262,6 +263,7 @@ STEPS: tuple[str | dict[str, str], ...] = (
     _SHARED,
     {"sqlite": _MEMBERS, "postgresql": f"{_MEMBERS};\n{_GUARDED}"},
     {"postgresql": f"{_MEMORY};\n{_GUARDED_MEMORY}"},
+    {"postgresql": FOUND},
 )
 NEWEST = len(STEPS)
 

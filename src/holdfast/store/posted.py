@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from holdfast.store import once
 from holdfast.store.tables import MARKS, MESSAGES
+
+#: Rows that are told at once: whoever may write to a project may write any number of them. And characters
+#: of a message, or mark, with all its names; ours are shorter.
+MOST, LONGEST = 1000, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -55,26 +59,36 @@ def _row(one: Message | Mark) -> dict[str, object]:
 
 
 def standing(connection: Connection, projects: Collection[str], since: int, now: int) -> list[Message]:
-    """What came since and is not over by the store's clock, in the order in which it came."""
+    """What came since and is not over by the store's clock, in the order in which it came, up to MOST."""
     wanted = _MESSAGES.where(
         MESSAGES.c.project.in_(projects),
         MESSAGES.c.received >= since,
         MESSAGES.c.received + MESSAGES.c.lasts_ms > now,
+        func.length(MESSAGES.c.said) <= LONGEST,
     )
-    rows = connection.execute(wanted.order_by(MESSAGES.c.received, MESSAGES.c.uid))
+    rows = connection.execute(wanted.order_by(MESSAGES.c.received, MESSAGES.c.uid).limit(MOST))
     return [Message(**row._mapping) for row in rows]
 
 
 def marks(connection: Connection, projects: Collection[str], since: int, now: int) -> list[Mark]:
-    """Upon messages that are not over, in the order in which they came."""
+    """Upon messages that are not over, in the order in which they came, up to MOST."""
     stand = select(MESSAGES.c.uid).where(
         MESSAGES.c.project.in_(projects), MESSAGES.c.received + MESSAGES.c.lasts_ms > now
     )
     wanted = _MARKS.where(
-        MARKS.c.project.in_(projects), MARKS.c.received >= since, MARKS.c.message.in_(stand)
+        MARKS.c.project.in_(projects),
+        MARKS.c.received >= since,
+        MARKS.c.message.in_(stand),
+        func.length(MARKS.c.said) <= LONGEST,
     )
-    rows = connection.execute(wanted.order_by(MARKS.c.received, MARKS.c.message))
+    rows = connection.execute(wanted.order_by(MARKS.c.received, MARKS.c.message).limit(MOST))
     return [Mark(**row._mapping) for row in rows]
+
+
+def size(connection: Connection, project: str, now: int) -> int:
+    """Characters of what stands on its board."""
+    stands = MESSAGES.c.project == project, MESSAGES.c.received + MESSAGES.c.lasts_ms > now
+    return int(connection.scalar(select(func.sum(func.length(MESSAGES.c.said))).where(*stands)) or 0)
 
 
 def project_of(connection: Connection, uid: str) -> str | None:

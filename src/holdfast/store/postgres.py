@@ -10,14 +10,23 @@ import copy
 import ipaddress
 import logging
 import os
+import select
 import socket
 import threading
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy import URL, Connection, create_engine, event, make_url, text
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InvalidatePoolError,
+    SQLAlchemyError,
+)
 
 from holdfast.errors import BadInput, Forbidden, HoldfastError, MissingExtra, Unavailable
 from holdfast.store import migrations
@@ -42,8 +51,14 @@ _TLS = ("require", "verify-ca", "verify-full")
 #: the host that was looked at.
 _NOT_ASKED = frozenset({"hostaddr", "password", "service", "sslpassword", "user"})
 _ROLE = "holdfast_role"
+_AT_WORK = text(
+    "SELECT state = 'active' AND wait_event_type IS DISTINCT FROM 'Client' "
+    "FROM pg_stat_activity WHERE pid = :process"
+)
 #: SQLSTATE of a missing privilege, and of a row that a policy refuses.
 NOT_ALLOWED = "42501"
+#: The same of what no index takes.
+_TOO_LARGE = "54000"
 #: The same where a role is to be taken that is not there.
 _NO_ROLE = "22023"
 
@@ -54,7 +69,7 @@ class PostgreSQL(Store):
 
     def __init__(self, url: str, timeout_s: float = PATIENCE_S, pool: int = _POOL) -> None:
         address = _address(url)
-        self.timeout_s = timeout_s
+        self.timeout_s, self._url = timeout_s, url
         engine = create_engine(
             address.set(drivername="postgresql+psycopg"),
             pool_size=pool,
@@ -66,6 +81,7 @@ class PostgreSQL(Store):
                 "options": _limits(timeout_s),
             },
         )
+        event.listen(engine, "checkout", _refuse_ended)
         event.listen(engine, "begin", _become)
         super().__init__(engine, address.render_as_string(hide_password=True))
 
@@ -90,20 +106,11 @@ class PostgreSQL(Store):
 
     @contextmanager
     def _answering(self, connection: Connection) -> Iterator[None]:
-        """Within the time there is; and with a connection that was alive a moment ago."""
-        alarm = threading.Timer(self.timeout_s, cut, (connection,))
-        alarm.daemon = True
-        alarm.start()
-        try:
-            try:
-                connection.exec_driver_sql("SELECT 1")
-            except DBAPIError as problem:
-                if not problem.connection_invalidated:
-                    raise
-            connection.rollback()  # one that was cut is made anew by what comes next
+        """Within the time there is."""
+        is_over = allocate_lock()
+        with is_over:
+            start_new_thread(_cut_after, (self.timeout_s, is_over, connection))
             yield
-        finally:
-            alarm.cancel()
 
     @contextmanager
     def _driven(self) -> Iterator[None]:
@@ -118,15 +125,27 @@ class PostgreSQL(Store):
     @contextmanager
     def lasting(self) -> Iterator[tuple[Connection, Callable[[], None]]]:
         """One transaction that may take long: as long as whoever has it says, within the time there is each
-        time, that something came."""
+        time, that something came, or the server that it is at work."""
         with self._told(), self._driven(), self.engine.connect() as connection:
-            alarm = _Alarm(self.timeout_s, connection)
+            alarm = _Alarm(self.timeout_s, connection, self._is_at_work)
             try:
                 with connection.begin():
                     connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                     yield connection, alarm.again
             finally:
                 alarm.over.set()
+
+    def _is_at_work(self, process: int) -> bool:
+        """By another connection: who checks the keys of a million rows says nothing meanwhile. To wait for
+        us is no work."""
+        beside = PostgreSQL(self._url, self.timeout_s, pool=1)
+        try:
+            with beside.reading() as connection:
+                return connection.scalar(_AT_WORK, {"process": process}) is True
+        except HoldfastError:
+            return False
+        finally:
+            beside.close()
 
     def _trouble(self, problem: BaseException) -> HoldfastError:
         said = str(problem).strip().splitlines()[0][:300]
@@ -165,15 +184,22 @@ def _address(url: str) -> URL:
 def _encrypted(address: URL) -> URL:
     """Beyond this machine only over TLS. Left to itself the driver would go on without, if the server, or
     whoever stands before it, has none."""
-    named = address.host or address.query.get("host", "")
-    hosts = [one for name in ([named] if isinstance(named, str) else named) for one in name.split(",")]
-    if all(not host or host.startswith("/") or _is_here(host) for host in hosts):
+    if all(not host or host.startswith("/") or _is_here(host) for host in _hosts(address)):
         return address
     if "sslmode" not in address.query:
         return address.update_query_dict({"sslmode": "require"})
     if address.query["sslmode"] not in _TLS:
         raise BadInput(f"store.url is of another machine, and its sslmode none of {', '.join(_TLS)}")
     return address
+
+
+def _hosts(address: URL) -> list[str]:
+    """Also those that the driver takes from the environment."""
+    named = address.host or address.query.get("host") or os.environ.get("PGHOST", "")
+    by_name = [named] if isinstance(named, str) else list(named)
+    # A service is a file of the driver's; what it names counts where nothing else names a host.
+    by_name += [os.environ.get("PGHOSTADDR", ""), "" if any(by_name) else os.environ.get("PGSERVICE", "")]
+    return [host for names in by_name for host in names.split(",")]
 
 
 def _is_here(host: str) -> bool:
@@ -184,11 +210,13 @@ def _is_here(host: str) -> bool:
 
 
 class _Alarm:
-    """Cuts a connection of which nothing was heard for as long as that, or twice as long at most."""
+    """Cuts a connection of which nothing was heard for as long as that, or twice as long at most, while the
+    server is not at work for it either."""
 
-    def __init__(self, seconds: float, connection: Connection) -> None:
+    def __init__(self, seconds: float, connection: Connection, is_at_work: Callable[[int], bool]) -> None:
         self.over = threading.Event()
         self._seconds, self._connection, self._heard = seconds, connection, True
+        self._process, self._is_at_work = driver_of(connection).info.backend_pid, is_at_work
         threading.Thread(target=self._watch, daemon=True).start()
 
     def again(self) -> None:
@@ -196,10 +224,25 @@ class _Alarm:
 
     def _watch(self) -> None:
         while not self.over.wait(self._seconds):
-            if not self._heard:
+            if not self._heard and not self._is_at_work(self._process):
                 return cut(self._connection)
             self._heard = False
         return None
+
+
+def _cut_after(seconds: float, is_over: LockType, connection: Connection) -> None:
+    """A bare thread: nobody waits for it to start, which on a busy machine takes longer than a row."""
+    if not is_over.acquire(timeout=seconds):
+        cut(connection)
+
+
+def _refuse_ended(driver: Any, *_: object) -> None:
+    """A connection that nobody used has nothing to say but that it has ended; so had others, likely. To ask
+    the server whether it is there would take as long as a row."""
+    line = select.poll()
+    line.register(driver.fileno(), select.POLLIN)
+    if line.poll(0):
+        raise InvalidatePoolError
 
 
 def _limits(timeout_s: float) -> str:
@@ -223,6 +266,13 @@ def _become(connection: Connection) -> None:
             if getattr(problem.orig, "sqlstate", "") != _NO_ROLE:
                 raise
             raise Forbidden(f"{who} is in this team no more") from problem
+
+
+def is_of_rows(problem: HoldfastError) -> bool:
+    """Whether what was to be written is what is wrong, and not the store."""
+    cause = problem.__cause__
+    state = getattr(getattr(cause, "orig", None), "sqlstate", "")
+    return state in (NOT_ALLOWED, _TOO_LARGE) or isinstance(cause, (DataError, IntegrityError))
 
 
 def driver_of(connection: Connection) -> Any:

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
 _named: Any = namedtuple  # whose fields no checker can know
+_SQLITE = SQLiteDialect(paramstyle="named")
 
 
 class Prepared:
@@ -32,8 +33,6 @@ class Prepared:
             result = connection.execute(self._statement, values)
             return list(result) if result.returns_rows else []
         self.prepare()
-        if not connection.in_transaction():
-            connection.begin()  # as `execute` would: all that is read is of one moment
         driver: Any = connection.connection.driver_connection
         found = driver.execute(self._words, {**self._always, **values})
         if found.description is None:  # no statement that asks for anything
@@ -46,7 +45,7 @@ class Prepared:
         """For SQLite; once."""
         if self._words:
             return
-        made = self._statement.compile(dialect=SQLiteDialect(paramstyle="named"))
+        made = self._statement.compile(dialect=_SQLITE)
         assert isinstance(made, SQLCompiler)
         self._always = {name: value for name, value in made.params.items() if value is not None}
         self._words = made.string

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from holdfast.disk import worktree
+from holdfast.errors import Unavailable
 
 _PATIENCE_S = 2
 #: scheme://user:secret@host:22/path.git, or user@host:path.git
@@ -17,22 +18,43 @@ _ADDRESS = re.compile(
 )
 
 
-@lru_cache(maxsize=64)
 def name_of(folder: str) -> str:
-    """Where it comes from, as `host/path`; else the folder of the repository its working trees share."""
+    """Where it comes from, as `host/path`; else the folder of the repository its working trees share.
+    Unavailable: git does not answer, and that says nothing of it."""
     tree = worktree.find(folder)
     if tree is None:
         return folder
-    asked = ["git", "-C", tree.root, "config", "--get", "remote.origin.url"]
+    try:
+        address = _origin(tree.root, _changed(tree.common + "/config"))
+    except subprocess.TimeoutExpired as problem:
+        raise Unavailable(
+            f"git did not say within {_PATIENCE_S} s where {folder} comes from; try again"
+        ) from problem
+    except OSError:  # there is no git
+        return _own(tree)
+    return _shared(address) or _own(tree)
+
+
+@lru_cache(maxsize=4096)
+def _origin(root: str, _settings: tuple[int, ...]) -> str:
+    """Asked again when the settings of the repository have changed: a look costs less than a process, and a
+    service runs longer than a folder stays without an origin."""
+    asked = ["git", "-C", root, "config", "--get", "remote.origin.url"]
     # A hook of git's is told of the repository it runs in, which need not be this one.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    said = subprocess.run(  # noqa: S603
+        asked, capture_output=True, text=True, check=False, timeout=_PATIENCE_S, env=environ
+    )
+    return said.stdout.strip()
+
+
+def _changed(path: str) -> tuple[int, ...]:
+    """What differs when a file was replaced; () where there is none."""
     try:
-        said = subprocess.run(  # noqa: S603
-            asked, capture_output=True, text=True, check=False, timeout=_PATIENCE_S, env=environ
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return _own(tree)
-    return _shared(said.stdout.strip()) or _own(tree)
+        found = os.stat(path)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def travels(name: str, wanted: str) -> bool:

@@ -8,7 +8,8 @@ claim: what was decided about one never touches the next.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -34,12 +35,14 @@ from holdfast.store.task import (
     IS_CLAIMED,
     IS_FINISHED,
     IS_OPEN,
+    LARGEST,
     OPEN,
     ROW,
     THIS,
     Draft,
     Task,
     added,
+    among,
     as_task,
     changed,
     check_needs,
@@ -60,7 +63,6 @@ _FIRST = (
     .limit(1)
     .with_for_update(skip_locked=True, of=TASKS)
 )
-_ALL = 2**31 - 1
 _NEXT = Prepared(_FIRST)
 _ADDS, _CLAIMS, _CHANGES = (BY_UID, ADDED), (ENDING_NOW, chains.WAITED, _NEXT, CHANGED), (THIS, CHANGED)
 _WITH_PROCESS = Prepared(
@@ -119,8 +121,11 @@ class Queue:
         row = None
         with self.store.writing(*_CLAIMS) as connection:
             at = moment(connection)
+            waits = chains.is_waiting(connection, at, holder.name)
+            if number is not None:
+                locked(connection, number)  # before those whose claims have ended
             ended = end_claims(connection, at, gone)
-            shut = chains.ahead(connection, at, holder.name)
+            shut = chains.ahead(connection, at, holder.name) if waits else set()
             if number is None:
                 found = _next(connection, project, shut)
             else:
@@ -186,9 +191,9 @@ class Queue:
     def tasks(self, project: str | None, state: str | None, most: int) -> list[Task]:
         """Those to be done first in front, then what is finished, newest first; 0: all."""
         self.settle()
-        most = most or _ALL
+        most = most or LARGEST
         asked = {} if project is None else {"project": project}
-        with self.store.reading() as connection:
+        with self._view() as connection:
             rows: list[Any] = []
             if state != FINISHED:
                 rows = _listed(state, bool(asked))(connection, **asked, most=most)
@@ -219,7 +224,6 @@ class Queue:
         first waits, through however many others, for `holder`."""
         until, pause = elapsed() + seconds, _WAITS_S[0]
         with self.store.writing() as connection:
-            locked(connection, number)
             chains.wait(connection, moment(connection), holder, number)
         try:
             renewed = elapsed()
@@ -237,16 +241,27 @@ class Queue:
 
     def chain(self, number: int | None) -> list[chains.Link]:
         self.settle()
-        with self.store.reading() as connection:
+        with self._view() as connection:
             return chains.links(
                 connection, moment(connection), None if number is None else possible(number)
             )
 
+    @contextmanager
+    def _view(self) -> Iterator[Connection]:
+        """Of one moment, however much is asked: what is finished in between would be told twice."""
+        with self.store.reading() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
+
     def _gone(self) -> list[tuple[int, int]]:
         """(number, count) of claims whose holders are known to be dead, found while nothing is locked."""
-        if elapsed() - self._looked < _LOOKS_S:
+        is_new = self._looked < 0  # a command, which is over when the next one comes
+        if not is_new and elapsed() - self._looked < _LOOKS_S:
             return []
         self._looked = elapsed()
+        if not self.store.is_first(_LOOKS_S) and not is_new:
+            return []
         with self.store.reading() as connection:
             rows = _WITH_PROCESS(connection)
         return [
@@ -284,7 +299,8 @@ def _listed(state: str | None, of_project: bool) -> Prepared:
 
 def _next(connection: Connection, project: str, shut: Collection[int]) -> Any:
     if shut:
-        return connection.execute(_FIRST.where(TASKS.c.number.not_in(shut)), {"project": project}).first()
+        asked = _FIRST.where(~among(TASKS.c.number))
+        return connection.execute(asked, {"project": project, "numbers": shut}).first()
     return next(iter(_NEXT(connection, project=project)), None)
 
 

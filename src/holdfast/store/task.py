@@ -7,17 +7,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, insert, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, insert, literal_column, select, update
 
 from holdfast.clock import new_id, now, rfc3339
+from holdfast.core.jsontext import record
 from holdfast.errors import BadInput, NotFound
 from holdfast.store.clocks import Moment
 from holdfast.store.prepared import Prepared
 from holdfast.store.tables import NEEDS, TASKS
 
 OPEN, BLOCKED, CLAIMED, FINISHED = "open", "blocked", "claimed", "finished"
-#: Numbers of tasks are integers of SQL.
-_LARGEST = 2**31 - 1
+#: Numbers of tasks are integers of SQL, and so is how many there are.
+LARGEST = 2**31 - 1
+
+
+def among(column: ColumnElement[int]) -> ColumnElement[bool]:
+    """Whether it is one of `numbers`, which stand in the words: a statement takes only so many values."""
+    return column.in_(bindparam("numbers", expanding=True, literal_execute=True))
+
+
 # Written out: where an index is of some states only, SQLite prepares a statement anew each time it is given
 # one as a value, which costs several times what carrying it out does.
 IS_OPEN, IS_CLAIMED, IS_FINISHED = (
@@ -33,14 +41,15 @@ IS_BLOCKED = exists().where(NEEDS.c.task == TASKS.c.number, ~_is_done)
 ROW = select(
     TASKS, IS_BLOCKED.label("blocked"), exists().where(NEEDS.c.task == TASKS.c.number).label("has_needs")
 )
-_THESE = ROW.where(TASKS.c.number.in_(bindparam("numbers", expanding=True))).order_by(TASKS.c.number)
+_THESE = ROW.where(among(TASKS.c.number)).order_by(TASKS.c.number)
 _ONE = ROW.where(TASKS.c.number == bindparam("number"))
 _SEEN = Prepared(_ONE)
 THIS = Prepared(_ONE.with_for_update(of=TASKS))
-_NEEDED = (
-    select(NEEDS).where(NEEDS.c.task.in_(bindparam("numbers", expanding=True))).order_by(NEEDS.c.needs)
-)
+THIS_IF_FREE = Prepared(_ONE.with_for_update(skip_locked=True, of=TASKS))
+_NEEDED = select(NEEDS).where(among(NEEDS.c.task)).order_by(NEEDS.c.needs)
 _NEEDED_BY = Prepared(select(NEEDS).where(NEEDS.c.task == bindparam("number")).order_by(NEEDS.c.needs))
+_IS_THERE = Prepared(select(TASKS.c.number).where(TASKS.c.number == bindparam("number")))
+_NEEDING = Prepared(insert(NEEDS).values(task=bindparam("task"), needs=bindparam("needs")))
 BY_UID = Prepared(select(TASKS.c.number).where(TASKS.c.uid == bindparam("uid")))
 _CHANGES = "state claims finished_by finished_at result".split()
 _CHANGES += "holder machine process started lease_ms clock until".split()
@@ -110,20 +119,15 @@ def added(connection: Connection, draft: Draft, by: str, numbers: dict[int | str
     ADDED(connection, **values)
     number = int(BY_UID(connection, uid=uid)[0].number)
     needs = {need if type(need) is int else numbers[need] for need in draft.needs}
-    if needs:
-        connection.execute(insert(NEEDS), [{"task": number, "needs": need} for need in sorted(needs)])
+    for need in sorted(needs):
+        _NEEDING(connection, task=number, needs=need)
     return number
 
 
 def check_needs(connection: Connection, needs: Collection[int]) -> None:
-    asked = [need for need in needs if 0 < need <= _LARGEST]
-    known = (
-        set(connection.scalars(select(TASKS.c.number).where(TASKS.c.number.in_(asked)))) if asked else set()
-    )
-    if missing := sorted(set(needs) - known):
-        raise BadInput(
-            f"there is no task {missing[0]} that could be needed; `holdfast task list` shows them"
-        )
+    for need in sorted(set(needs)):
+        if not 0 < need <= LARGEST or not _IS_THERE(connection, number=need):
+            raise BadInput(f"there is no task {need} that could be needed; `holdfast task list` shows them")
 
 
 def locked(connection: Connection, number: int) -> Any:
@@ -135,7 +139,7 @@ def locked(connection: Connection, number: int) -> Any:
 
 def possible(number: int) -> int:
     """What no task is called, a database may not even take as a question."""
-    if not 0 < number <= _LARGEST:
+    if not 0 < number <= LARGEST:
         raise _unknown(number)
     return number
 
@@ -163,8 +167,8 @@ def numbered(connection: Connection, numbers: Sequence[int], at: Moment) -> list
 
 def told(connection: Connection, rows: Sequence[Mapping[str, Any]], at: Moment) -> list[Task]:
     needs: dict[int, list[int]] = {row["number"]: [] for row in rows if row["has_needs"]}
-    if len(needs) == 1:
-        found = _NEEDED_BY(connection, number=next(iter(needs)))
+    if len(needs) == 1 or connection.dialect.name == "sqlite":  # where it costs no journey to ask again
+        found = [one for number in needs for one in _NEEDED_BY(connection, number=number)]
     else:
         found = list(connection.execute(_NEEDED, {"numbers": list(needs)})) if needs else []
     for one in found:
@@ -181,7 +185,7 @@ def as_task(row: Mapping[str, Any], needs: list[int], at: Moment) -> Task:
         priority=row["priority"],
         project=row["project"],
         description=row["description"],
-        payload=json.loads(row["payload"]),
+        payload=record(row["payload"]),  # of a team any member may have written it, by other means
         needs=needs,
         holder=row["holder"],
         lease_s=max(0, row["until"] - at.at) / 1000 if held else 0,

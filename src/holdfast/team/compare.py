@@ -1,18 +1,22 @@
 """What this home has against what the team has of it: what is missing there is put into the outbox again.
 
 For what a power cut took from the outbox, for a home that joins late, and for a store that was made anew.
-Files at home are the truth; the store is told of what they hold, and of what they hold no longer.
+Files at home are the truth; the store is told of what they hold, and of what they hold no longer. The index
+is not: that it does not name a checkpoint says nothing of it.
 """
 
 from __future__ import annotations
 
+import os
+
 from holdfast.app import Holdfast
 from holdfast.clock import now
+from holdfast.core.jsontext import record, text
 from holdfast.disk import board, index, messages, outbox
 from holdfast.store import catalogue
 from holdfast.store.database import Store
+from holdfast.store.named import Projects
 from holdfast.team.outgoing import refused
-from holdfast.team.shared import Projects
 
 
 def owed(app: Holdfast, store: Store, machine: str, projects: Projects) -> list[dict]:
@@ -27,8 +31,10 @@ def owed(app: Holdfast, store: Store, machine: str, projects: Projects) -> list[
         for uid, entry in here.items()
         if uid not in there and projects.name(str(entry["project"]))
     ]
-    if not listed.damaged:  # a line that cannot be read may tell of one that is there
-        lines += [_line(outbox.GONE, uid, {}) for uid in sorted(there - here.keys())]
+    unnamed = sorted(there.keys() - here.keys())
+    lines += [
+        _line(outbox.GONE, uid, {}) for uid in unnamed if uid in listed.gone or _is_removed(there[uid])
+    ]
     for key in board.keys(app.home):
         found = board.load(app.home, key)
         if not projects.name(found.root):
@@ -40,6 +46,16 @@ def owed(app: Holdfast, store: Store, machine: str, projects: Projects) -> list[
         lines += [_line(outbox.MARK, messages.mark_uid(one), {"board": key, "said": one}) for one in marks]
     aside = {line["uid"] for line in outbox.lines(refused(app.home))[0]}
     return [line for line in lines if line["uid"] not in aside]
+
+
+def _is_removed(entry: str) -> bool:
+    """Whether its folder is there, and it is not, nor what was set aside of it because it is damaged. Of a
+    disk that is not mounted nothing is known."""
+    path = text(record(entry), "path")
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder) or os.path.lexists(path):
+        return False
+    return not any(one.startswith(name) for one in os.listdir(folder))
 
 
 def _line(kind: str, uid: str, data: dict) -> dict:

@@ -7,6 +7,7 @@ machine's clock then: what was said so many minutes ago by the store's clock was
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from holdfast.app import Holdfast
 from holdfast.clock import at, now, rfc3339
@@ -23,8 +24,8 @@ VERSION = 1
 #: are ended by the store long before.
 _OVERLAP_MS = 180_000
 _LARGEST = 16 << 20
-#: Characters of one message, or mark, with all its names, and of the name of a machine; ours are shorter.
-_LONGEST, _NAME = 1 << 16, 100
+#: Characters of the name of a machine; ours are shorter.
+_NAME = 100
 
 
 class Incoming:
@@ -53,45 +54,57 @@ class Incoming:
                 # Messages first: what is marked is there then.
                 said = posted.standing(connection, names, since - _OVERLAP_MS, theirs)
                 marks = posted.marks(connection, names, since - _OVERLAP_MS, theirs)
+            until = min(_told(said, theirs), _told(marks, theirs))
             for key, (place, name) in those.items():
-                new = [one for one in said if one.project == name]
-                upon = [one for one in marks if one.project == name]
+                new = [one for one in said if one.project == name and one.received <= until]
+                upon = [one for one in marks if one.project == name and one.received <= until]
                 try:
-                    count += self._take_in(place, new, upon, now() - theirs)
-                except BadInput as problem:  # it is full; the others are not
+                    taken, left = self._take_in(place, new, upon, now() - theirs)
+                except BadInput as problem:  # it cannot be read; the others can
                     self.trouble = str(problem)
-                else:
-                    self._since[key] = theirs
+                    continue
+                count += taken
+                # Where more came than is told at once, the rest is asked for without what was before it.
+                self._since[key] = left or (until + _OVERLAP_MS if until < theirs else theirs)
         self._keep()
         return count
 
     def _take_in(
         self, place: board.Place, said: Sequence[posted.Message], marks: Sequence[posted.Mark], lag: int
-    ) -> int:
+    ) -> tuple[int, int]:
+        """(how many, when the store received the first for which there was no room)."""
         if not said and not marks:
-            return 0
+            return 0, 0
         there = board.load(self._home, place.key)
         new = [
-            made
+            (one.received, made)
             for one in said
             if one.uid not in there.messages
             and f"{place.key} {one.uid}" not in self._seen
             and (made := _here(one, lag))
         ]
-        known = there.messages.keys() | {one["id"] for one in new}
+        known = there.messages.keys() | {made["id"] for _, made in new}
         upon = {_key(one) for those in there.marks.values() for one in those}
         more = [
-            made
+            (one.received, made)
             for one in marks
             if one.message in known
             and (one.message, one.reader, one.mark) not in upon
             and (made := _mark_here(one, lag))
         ]
-        if new or more:
-            board.take_in(self._home, place, [*new, *more])
+        both = sorted([*new, *more], key=itemgetter(0))  # a mark after its message
+        taken = board.take_in(self._home, place, [made for _, made in both], there) if both else 0
+        if taken:
             self._show(place)
-        self._seen |= {f"{place.key} {one.uid}": one.received for one in said}
-        return len(new) + len(more)
+        left = {made["id"] for _, made in both[taken:] if "id" in made}
+        self._seen |= {f"{place.key} {one.uid}": one.received for one in said if one.uid not in left}
+        if taken == len(both):
+            return taken, 0
+        self.trouble = (
+            f"the board of {place.root} has no room for more that others said: it waits in the team's "
+            "store until some of what stands there is over"
+        )
+        return taken, both[taken][0]
 
     def _show(self, place: board.Place) -> None:
         try:
@@ -101,14 +114,26 @@ class Incoming:
 
     def _keep(self) -> None:
         newest = max(self._since.values(), default=0)
-        self._seen = {uid: at for uid, at in self._seen.items() if at >= newest - 2 * _OVERLAP_MS}
+        self._seen = {
+            name: at
+            for name, at in self._seen.items()
+            if at >= self._since.get(name.partition(" ")[0], newest) - 2 * _OVERLAP_MS
+        }
         said = {"v": VERSION, "of": self._of, "since": self._since, "seen": self._seen}
         files.replace(self._path, dump(said).encode() + b"\n", durable=False)
 
 
+def _told(rows: Sequence[posted.Message] | Sequence[posted.Mark], theirs: int) -> int:
+    """Up to when all that came was told. Of what came in the same moment all but so many is given up."""
+    if len(rows) < posted.MOST:
+        return theirs
+    first, last = rows[0].received, rows[-1].received
+    return last if first < last else last + 1
+
+
 def _here(one: posted.Message, lag: int) -> dict | None:
     """With times of this clock, and the machine it is from."""
-    said = record(one.said) if len(one.said) <= _LONGEST else {}
+    said = record(one.said)
     if not messages.is_message(said) or said["id"] != one.uid:
         return None
     life = at(said["expires"]) - at(said["at"])
@@ -117,11 +142,12 @@ def _here(one: posted.Message, lag: int) -> dict | None:
     moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine[:_NAME]}
     if said["after"]:
         moved["after"] = rfc3339(begun + at(said["after"]) - at(said["at"]))
-    return {**said, **moved}
+    here = {**said, **moved}
+    return here if messages.is_message(here) else None  # what lasts for ages has no times here
 
 
 def _mark_here(one: posted.Mark, lag: int) -> dict | None:
-    said = record(one.said) if len(one.said) <= _LONGEST else {}
+    said = record(one.said)
     if not messages.is_mark(said) or _key(said) != (one.message, one.reader, one.mark):
         return None
     return {**said, "at": rfc3339(one.received + lag), "machine": one.machine[:_NAME]}

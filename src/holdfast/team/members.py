@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, text
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError
 
 from holdfast.core.plain import one_line
 from holdfast.errors import BadInput, NotFound
@@ -21,6 +22,10 @@ from holdfast.store.postgres import PostgreSQL, driver_of
 from holdfast.store.tables import MEMBERS, TOKENS
 
 ALL = "*"
+#: What becomes of a role when it is in no project any more.
+GONE, LOCKED, KEPT = "gone", "locked", "kept"
+#: SQLSTATE of what cannot be dropped, because something depends on it.
+_OWNS = "2BP01"
 #: Of a role's name, by the engine; of a project's, by us.
 _LONGEST, _LONGEST_PROJECT = 63, 500
 _SHORTEST_PASSWORD = 12
@@ -90,11 +95,11 @@ def add(store: PostgreSQL, who: str, projects: Sequence[str], password: str = ""
         return Added(who, _of(connection, who), made)
 
 
-def remove(store: PostgreSQL, who: str, projects: Sequence[str] = ()) -> tuple[list[str], bool]:
-    """(projects that are left, whether the role is gone). Without `projects`: out of all of them, its
-    tokens worth nothing any more. What it wrote stays."""
+def remove(store: PostgreSQL, who: str, projects: Sequence[str] = ()) -> tuple[list[str], str]:
+    """(projects that are left, what became of the role, if none is). Without `projects`: out of all of
+    them, its tokens worth nothing any more. What it wrote stays."""
     left: list[str] = []
-    dropped = False
+    role = KEPT
     with store.writing() as connection:
         connection.execute(_ONE_BY_ONE)
         before = _of(connection, who)
@@ -108,8 +113,8 @@ def remove(store: PostgreSQL, who: str, projects: Sequence[str] = ()) -> tuple[l
         left = _of(connection, who)
         if not left:
             connection.execute(delete(TOKENS).where(TOKENS.c.who == who))
-            dropped = _dropped(connection, who)
-    return left, dropped
+            role = _dropped(connection, who)
+    return left, role
 
 
 def list_all(store: PostgreSQL) -> list[Member]:
@@ -136,6 +141,8 @@ def _made(connection: Connection, who: str, password: str) -> str:
             )
         if password:
             raise BadInput(f"the role {who} is there already and keeps its password; leave --password-file")
+        if not found.rolcanlogin and found.said == _mark(connection):  # it was removed, and owned something
+            _run(connection, f"ALTER ROLE {_quoted(connection, who)} LOGIN")
         return ""
     made = password or secrets.token_urlsafe(24)
     name = _quoted(connection, who)
@@ -150,12 +157,22 @@ def _made(connection: Connection, who: str, password: str) -> str:
     return made
 
 
-def _dropped(connection: Connection, who: str) -> bool:
+def _dropped(connection: Connection, who: str) -> str:
+    """A role that owns anything on the server cannot be dropped, and any can come to own something: whether
+    it is out of the team does not depend on that."""
     found = connection.execute(_ROLE, {"who": who}).one_or_none()
     if found is None or found.said != _mark(connection):
-        return False
-    _run(connection, f"DROP ROLE {_quoted(connection, who)}")
-    return True
+        return KEPT
+    name = _quoted(connection, who)
+    try:
+        with connection.begin_nested():
+            _run(connection, f"DROP ROLE {name}")
+    except DBAPIError as problem:
+        if getattr(problem.orig, "sqlstate", "") != _OWNS:
+            raise
+        _run(connection, f"ALTER ROLE {name} NOLOGIN")
+        return LOCKED
+    return GONE
 
 
 def _mark(connection: Connection) -> str:

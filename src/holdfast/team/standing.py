@@ -21,7 +21,7 @@ _UNSENT_MS = 15 * 60_000
 class Standing:
     """`waiting` lines of the outbox, and `memories`; `since` when the oldest of it waits; `sent_at` when
     all was last sent. `refused` the store does not let in, `dropped` was let go because too much
-    waited."""
+    waited, or was refused."""
 
     waiting: int
     memories: int
@@ -57,7 +57,7 @@ class Standing:
             f"{waits}{since}" if number else "the team's store was told everything",
             self.trouble,
             f"{self.refused:,} were refused: {self.why}" if self.refused else "",
-            f"{self.dropped:,} events were let go, more than team.outbox_mb waited" if self.dropped else "",
+            f"{self.dropped:,} events were let go: too much waited, or was refused" if self.dropped else "",
         ]
         return "; ".join(filter(None, said))
 

@@ -15,14 +15,14 @@ from holdfast.core.digest import sha256_hex
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.disk import files, outbox, trail
 from holdfast.disk.home import Home
-from holdfast.errors import BadInput, HoldfastError
+from holdfast.errors import BadInput, HoldfastError, Unavailable
 from holdfast.store import machine
 from holdfast.store.clocks import boot
 from holdfast.store.database import Store, opened
+from holdfast.store.named import Projects
 from holdfast.team import compare
 from holdfast.team.incoming import Incoming
 from holdfast.team.outgoing import Outgoing, refused
-from holdfast.team.shared import Projects
 
 VERSION = 1
 #: Seconds after which a round sends no more, so that whoever does it gets on with its other work.
@@ -36,8 +36,9 @@ _LARGEST = 1 << 16
 
 @dataclass(frozen=True)
 class Round:
-    """`waiting` lines are still to be sent; `trouble` says why. `early` are events whose session nobody has
-    heard of yet: its first hook is at work. `busy`: another is at it."""
+    """`waiting` lines are still to be sent, and so many `memories`, which one who only sends lines does not
+    count; `trouble` says why. `early` are lines of which nobody can say yet which project they are of.
+    `busy`: another is at it."""
 
     sent: int = 0
     received: int = 0
@@ -45,6 +46,7 @@ class Round:
     trouble: str = ""
     early: int = 0
     busy: bool = False
+    memories: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,13 @@ class _Turn:
         before, trouble = self._state, ""
         try:
             self._gather()
-            self._exchange(opened(self._app, is_known=self._only_send))
+            try:
+                self._exchange(opened(self._app, is_known=self._only_send))
+            except (HoldfastError, OSError):
+                self._gather_memories()
+                raise
+            if self._projects.unsure:
+                raise Unavailable(f"git does not say where {min(self._projects.unsure)} comes from")
         except (HoldfastError, OSError) as problem:
             trouble = str(problem)
         self._projects.keep()
@@ -113,7 +121,8 @@ class _Turn:
             _keep(self._home, said)
         if trouble and trouble != before.trouble:  # said once, not every time
             trail.note(self._home, "degraded.team", what=trouble[:300])
-        return Round(self._sent, self._received, outbox.waiting(self._home), trouble, self._early)
+        waiting, memories = outbox.waiting(self._home), self._memories()
+        return Round(self._sent, self._received, waiting, trouble, early=self._early, memories=memories)
 
     def _gather(self) -> None:
         """What needs no store: as long as a folder is there, it can be asked which project it is."""
@@ -124,7 +133,8 @@ class _Turn:
             if path > asked:
                 for line in outbox.lines(path, events=False)[0]:
                     self._projects.name(text(line["data"], "project") or text(line["data"], "root"))
-        self._state = replace(self._state, asked=names[-1] if names else "")
+        if not self._projects.unsure:
+            self._state = replace(self._state, asked=names[-1] if names else "")
         if not self._only_send:
             self._projects.here()
         self._projects.keep()
@@ -132,6 +142,15 @@ class _Turn:
         if gone:
             what = f"more than team.outbox_mb waits for the team's store: {gone:,} events were let go"
             trail.note(self._home, "degraded.team", what=what)
+
+    def _gather_memories(self) -> None:
+        """The same of what deep memory has, which nobody has asked for its folders this time. After all
+        else: what is wrong with memory.db keeps back no line."""
+        if not self._only_send:
+            from holdfast.memory import shared  # which compares texts: not loaded only to send what waits
+
+            for folder in shared.folders(self._app):
+                self._projects.name(folder)
 
     def _exchange(self, store: Store) -> None:
         app, name = self._app, machine.this(self._app)
@@ -162,8 +181,11 @@ class _Turn:
             if elapsed() > self._until:
                 return
             lines, damaged = outbox.lines(path)
-            early = [line for line in lines if outgoing.is_early(line)]
-            outgoing.send([line for line in lines if line not in early] if early else lines)
+            ready: list[dict] = []
+            early: list[dict] = []
+            for line in lines:
+                (early if outgoing.is_early(line) else ready).append(line)
+            outgoing.send(ready)
             self._early += len(early)
             for line in early:
                 outbox.put(self._home, line["kind"], line["data"], line["uid"], line["at"])
@@ -179,16 +201,26 @@ class _Turn:
         here = sha256_hex(f"{boot()} {store.where} {name}".encode())[:16]
         if outbox.has_missed(self._home) or self._state.compared != here:
             self._state = replace(self._state, compared="")  # until it is done
-            outgoing.send(compare.owed(self._app, store, name, self._projects))
-            self._state = replace(self._state, compared=here)
+            outgoing.send(compare.owed(self._app, store, name, self._projects), compared=True)
+            self._state = replace(self._state, compared="" if self._projects.unsure else here)
 
     def _remember(self, store: Store) -> None:
         """Deep memory, both ways, as long as there is time. What others erased comes first: nothing that
         hinders sending keeps it here."""
-        from holdfast.memory import shared  # which compares texts: not loaded only to send what waits
+        from holdfast.memory import shared
 
-        self._received += shared.pull(self._app, store)
-        self._sent += shared.push(self._app, store, max(1.0, self._until - elapsed()), self._everything)
+        self._received += shared.pull(self._app, store, self._projects)
+        seconds = max(1.0, self._until - elapsed())
+        self._sent += shared.push(self._app, store, seconds, self._everything, self._projects)
+
+    def _memories(self) -> int:
+        """How many are still to be sent; 0 also where that cannot be read, which was told."""
+        if not self._only_send:
+            from holdfast.memory import shared
+
+            with suppress(HoldfastError, OSError):
+                return shared.waits(self._app)
+        return 0
 
 
 class Drain:

@@ -1,8 +1,8 @@
 """Which projects travel, and under which name: that of where they come from, which all clones share.
 
-Asking git takes a process, and a working tree may be gone when the team's store answers again. So each
-folder is asked once, as soon as something of it is to be sent, and what was found is kept:
-outbox/projects.json.
+A working tree may be gone when the team's store answers again. So each folder is asked as soon as something
+of it is to be sent, and what was found is kept: outbox/projects.json. As long as it is there it is asked
+again: it may get an origin, or another.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 
 from holdfast.app import Holdfast
 from holdfast.core.jsontext import UNREADABLE, dump, load
-from holdfast.disk import board, files, sessions
-from holdfast.errors import BadInput, Damaged
+from holdfast.disk import board, files, outbox, sessions
+from holdfast.errors import BadInput, Damaged, Unavailable
 from holdfast.store.projects import name_of, travels
 
 VERSION = 1
@@ -26,17 +26,36 @@ class Projects:
         self._path = app.home.outbox + "/projects.json"
         self._folders, self._sessions = _known(self._path)
         self._boards: dict[str, str] = {}
-        self._changed = False
+        self._asked: set[str] = set()
+        #: Folders of which git did not say, this time, where they come from.
+        self.unsure: set[str] = set()
+        self._changed = self._renamed = False
 
     def name(self, folder: str) -> str:
         """As the team knows it; "" where it stays at home."""
         return self._allowed(self._named(folder)) if folder else ""
 
     def _named(self, folder: str) -> str:
-        if folder not in self._folders and os.path.isdir(folder):
-            self._folders[folder] = name_of(folder)
+        if folder not in self._asked:
+            self._asked.add(folder)
+            if os.path.isdir(folder):
+                self._ask(folder)
+        return "" if folder in self.unsure else self._folders.get(folder, "")
+
+    def _ask(self, folder: str) -> None:
+        known = self._folders.get(folder, "")
+        has_origin = known and not known.startswith("/")
+        try:
+            found = name_of(folder)
+        except Unavailable:
+            if not has_origin:
+                self.unsure.add(folder)
+            return
+        # Whoever finds no git finds no origin: that takes none away.
+        if found != known and not (has_origin and found.startswith("/")):
+            self._folders[folder] = found
             self._changed = True
-        return self._folders.get(folder, "")
+            self._renamed |= bool(known)
 
     def _allowed(self, name: str) -> str:
         return name if name and travels(name, self._wanted) else ""
@@ -74,6 +93,9 @@ class Projects:
         return found
 
     def keep(self) -> None:
+        if self._renamed:
+            outbox.miss(self._home)  # what it had before then stayed here
+            self._renamed = False
         if self._changed:
             said = {"v": VERSION, "folders": self._folders, "sessions": self._sessions}
             files.replace(self._path, dump(said).encode() + b"\n", durable=True)
