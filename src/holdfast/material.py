@@ -85,7 +85,8 @@ class Material:
             most, seconds = self._limits
             self._facts = self._gather(known, most, min(seconds, self.app.left(GATHERED)))
             if self._keeps and (self._facts is not known or self._facts.offset != before):
-                self._facts.worths = [item.worth for item in self.weighed]  # a brief need not weigh again
+                self._facts.worths = []
+                self._weighed = weighed(self._facts)  # a brief need not weigh again
                 self._save(self._facts)
         return self._facts
 

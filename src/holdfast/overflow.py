@@ -8,8 +8,6 @@ from holdfast.core.state import State
 from holdfast.disk import files
 from holdfast.errors import BadInput
 
-_LARGEST = 8 << 20
-
 
 def keep(
     app: Holdfast,
@@ -43,7 +41,7 @@ def _kept(app: Holdfast, state: State, facts: Facts, of: str) -> str:
     """Where it is, if it is of these facts."""
     head = _head(of or state.session, facts).encode("utf-8", "replace") + b"\n"
     try:
-        is_there = files.read(_path(app, state), _LARGEST).startswith(head)
+        is_there = files.read_head(_path(app, state), len(head)) == head
     except (OSError, BadInput):
         return ""
     return _path(app, state) if is_there else ""

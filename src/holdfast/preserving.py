@@ -5,7 +5,7 @@ Loaded only then. The checkpoint has been taken by now, or is owed.
 
 from holdfast import overflow
 from holdfast.app import ANSWERED, Holdfast
-from holdfast.books import book_block, keep, mark, note
+from holdfast.books import book_block, mark, note
 from holdfast.clock import elapsed
 from holdfast.core import preserve
 from holdfast.core.events import Event
@@ -36,7 +36,6 @@ def refusal(event: Event, state: State, app: Holdfast) -> str:
 
 def block(event: Event, state: State, app: Holdfast, material: Material) -> str:
     diff = _diff(app, material)
-    keep(app, state, "")  # what was said after the last one is no longer what was said last
     trigger = "manual" if event.data.get("trigger") == "manual" else "auto"
     facts, tasks, errors = material.facts, material.tasks, material.errors
     cold, config = material.cold(), app.config

@@ -19,9 +19,13 @@ from holdfast.disk.kept import look
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.material import Material
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _FILE, _VERSION = "/receipts.jsonl", 1
 _LARGEST_FILE = 16 << 20
-_MOST_AGAIN = 24
+_MOST_AGAIN, _MOST_UNTOLD = 24, 96
 #: Line ends of a fence with nothing in it.
 _EMPTY = 2
 _SAYS = (
@@ -45,7 +49,7 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
         return
     verdict = receipt.Verdict(kept.sections, material.redactor.text(summary), typed(material.facts))
     made, said = verdict.receipt(), last(app, state)
-    again = verdict.lost_for_good(said)[:_MOST_AGAIN]
+    again = verdict.lost_for_good(said)[: _MOST_AGAIN if said else _MOST_UNTOLD]
     line = {
         "v": _VERSION,
         "at": rfc3339(event.at),
@@ -71,14 +75,16 @@ def typed(facts: Facts) -> list[str]:
     return [row[1] for row in facts.units if row[0] in theirs]
 
 
-def follow_up(state: State, app: Holdfast, tokens: int) -> str:
-    """What the last summary lost for good, within the allowance; told once."""
+def follow_up(state: State, app: Holdfast, allowance: "Callable[[str], int]") -> str:
+    """What the last summary lost for good, within the allowance; told once. Where there was no brief, its
+    hook was killed or late: then this stands in for it, and may be as long."""
     state.heard.lost = 0
     sessions.save(app.home, state)
     newest = (every(app, state.session, state.agent) or [{}])[-1]
     again = newest.get("again")
     lines = [not_typed(line) for line in again if type(line) is str] if type(again) is list else []
-    said = fenced(mark(), _SAYS, lines, int(tokens * PER_TOKEN))
+    key = "brief.follow_up_tokens" if newest.get("brief_tokens") else "brief.tokens"
+    said = fenced(mark(), _SAYS, lines, int(allowance(key) * PER_TOKEN))
     return said if lines and said.count("\n") > _EMPTY else ""
 
 

@@ -51,14 +51,14 @@ class Probe:
         elif was == now != "":
             self.verified.append(f"{name} {now}")
 
-    def files(self, paths: list[str], was: dict, key: bytes, since: int, done: Seen) -> None:
+    def files(self, paths: list[str], cwd: str, was: dict, key: bytes, since: int, done: Seen) -> None:
         """`was`: the marks they had. `done`: what the session did after that, and `since`: until when. What
         it changed itself, by an edit or a command, is no news."""
         here = probe.marks(paths, key)
         own = {row[0] for row in done.edits}
         gone, other = [], []
         for path in paths:
-            number, name = fingerprint(path), short(path)
+            number, name = fingerprint(path), short(path, cwd)
             now, before = here.get(str(number)), was.get(str(number))
             if now == []:
                 self.unsure.append(f"{name} (there was no time to look at it)")

@@ -5,7 +5,7 @@ Each thing once, within an allowance, fenced and booked. Loaded only when there 
 
 from holdfast import binding, overflow
 from holdfast.app import Holdfast
-from holdfast.books import DATA, book, keep, mark
+from holdfast.books import DATA, book, forget, keep, mark
 from holdfast.clock import at
 from holdfast.core import brief
 from holdfast.core.events import Event
@@ -43,6 +43,8 @@ def say(event: Event, state: State, app: Holdfast, material: "Callable[[], Mater
         from holdfast import preserving  # each of these is said at another event
 
         refused = preserving.refusal(event, state, app)
+        if not refused:
+            forget(app, state)
         return refused or preserving.block(event, state, app, material())
     if event.name == "PostCompact":
         from holdfast import receipts
@@ -70,7 +72,7 @@ def _added(
     if event.name != "SessionStart":
         from holdfast import receipts
 
-        return "follow-up", receipts.follow_up(state, app, _allowance(state, app, "brief.follow_up_tokens"))
+        return "follow-up", receipts.follow_up(state, app, lambda key: _allowance(state, app, key))
     source = text(event.data, "source")
     if _allowance(state, app) <= 0:
         return "", ""
@@ -139,7 +141,7 @@ def _now(event: Event, state: State, app: Holdfast, material: Material) -> list[
         own = {row[0] for row in done.edits}
         numbers = {path: fingerprint(path) for path in edited(material.facts)}
         paths = [path for path, number in numbers.items() if str(number) in marks and number not in own]
-        probe.files(paths, marks, checkpoints.known_key(app.home), saved["at"], done)
+        probe.files(paths, material.facts.cwd, marks, checkpoints.known_key(app.home), saved["at"], done)
     return probe.news()
 
 
@@ -226,7 +228,7 @@ class Earlier:
         saved = self.state.heard.saved
         marks = saved.get("files", {}) if saved.get("uid") == fields["uid"] else {}
         since = at(fields["created"])
-        probe.files(edited(self.facts), marks, checkpoints.known_key(app.home), since, done)
+        probe.files(edited(self.facts), self.facts.cwd, marks, checkpoints.known_key(app.home), since, done)
         probe.tests(self.facts, done)
         return probe.lines()
 
@@ -310,7 +312,9 @@ def _changed(event: Event, state: State, app: Holdfast, material: Material) -> s
         return ""  # nothing was said yet, or nobody knows when
     probe, marks = _git(event, state, material), state.heard.saved.get("files", {})
     done = after(state, material.transcript)
-    probe.files(edited(material.facts), marks, checkpoints.known_key(app.home), since, done)
+    probe.files(
+        edited(material.facts), material.facts.cwd, marks, checkpoints.known_key(app.home), since, done
+    )
     lines = probe.news() + _open_agents(material)
     says = f"holdfast looked at what has changed since this session last worked. {DATA}"
     return fenced(mark(), says, lines, _LONGEST) if lines else ""

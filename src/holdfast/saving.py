@@ -10,7 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
 from holdfast.core import checkpoint, decide
 from holdfast.core.digest import sha256_hex
-from holdfast.core.events import Event, goes_on
+from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 
     from holdfast.apart import Leave, Tell
     from holdfast.core.redact import Redactor
-
-#: A disk that refuses is not asked again on every tool call.
-_AGAIN_MS = 30_000
-_PATIENT = (
-    *("PreCompact", "SessionStart", "PostCompact", "SessionEnd", "Stop", "StopFailure", "SubagentStop"),
-    decide.ASKED,
-)
 
 
 def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
@@ -53,16 +46,6 @@ def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
         "trigger": decide.trigger(state, event, why),
         "tries": 0,
     }
-
-
-def is_time(state: State, event: Event) -> bool:
-    """After a compaction not yet: what was said before it is still in the transcript, and the debt is in
-    the state."""
-    owed = state.heard.owed
-    if goes_on(event):
-        return False
-    waited = event.at - owed.get("tried_at", 0)
-    return event.name in _PATIENT or owed["tries"] < 2 or not 0 <= waited < _AGAIN_MS
 
 
 def count(state: State, event: Event) -> None:

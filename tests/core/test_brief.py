@@ -72,6 +72,15 @@ def test_without_room_nothing_is_said(tokens):
     assert len("\n".join(lines(BUSY, tokens, MANY, ERRORS))) <= max(0, tokens * PER_TOKEN)
 
 
+def test_a_file_is_named_so_that_it_is_found_from_the_working_folder():
+    script = Script()
+    script.prompt("note it in the changelog")
+    edited(script, f"{PROJECT}/CHANGELOG.md", "old", "new")
+    edited(script, f"{PROJECT}/src/deep/down/gauge.py", "old", "def poll(): pass")
+    (files,) = [line for line in lines(facts_of(script), 1500, [], []) if line.startswith("Files: ")]
+    assert set(files.removeprefix("Files: ").split(", ")) == {"CHANGELOG.md", "down/gauge.py"}
+
+
 def test_a_session_in_which_nothing_was_said_has_no_brief():
     assert lines(facts_of(Script()), 1500, [], []) == []
 

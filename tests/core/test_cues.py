@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gathering import OTHER_SCRIPTS
 from holdfast.core import cues
-from holdfast.core.cues import judge, names, topics
+from holdfast.core.cues import judge, terms_of
 
 ANY = st.text(st.characters(categories=None), max_size=240)
 
@@ -160,17 +160,17 @@ def test_what_is_worth_more_than_what(better, worse):
     ],
 )
 def test_names_are_what_a_summary_gets_wrong(unit, expected):
-    assert names(unit) == expected
+    assert terms_of(unit)[0] == expected
 
 
 @pytest.mark.parametrize("words", OTHER_SCRIPTS.values(), ids=OTHER_SCRIPTS)
 def test_every_script_has_topics(words):
-    assert topics(words)
+    assert terms_of(words)[1]
 
 
 def test_where_words_are_not_set_apart_pairs_of_letters_stand_for_them():
-    assert topics("修改迁移") == ["修改", "改迁", "迁移"]
-    assert set(topics("不要修改迁移文件")) & set(topics("修改迁移"))
+    assert terms_of("修改迁移")[1] == ["修改", "改迁", "迁移"]
+    assert set(terms_of("不要修改迁移文件")[1]) & set(terms_of("修改迁移")[1])
 
 
 @given(ANY, st.sampled_from("pirc"), st.booleans())
@@ -178,6 +178,7 @@ def test_any_text_is_judged(unit, form, typed):
     worth, name = judge(unit, form, typed)
     assert -4 < worth < 6
     assert name in vars(cues).values()
-    for word in names(unit) + topics(unit):
+    named, topics = terms_of(unit)
+    for word in named + topics:
         assert word
         assert not any(letter.isspace() for letter in word)

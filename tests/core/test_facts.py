@@ -644,3 +644,42 @@ def test_a_commit_is_told_also_where_a_request_is_opened_with_it():
     )
     told = [words for _, words in facts_of(made).touched.commits]
     assert told == ["[main 1a2b3c4] Poll twice", "opened https://git.example/a/b/pull/7"]
+
+
+# What replaces, answers, or says nothing
+
+
+def worths(facts, sign):
+    return [row[3] for row in facts.units if sign in row[1]]
+
+
+def test_a_plan_replaces_the_plan_before_it():
+    made = script(use("p", "ExitPlanMode", plan="First fix the parser of the gauge lines."))
+    before = worths(facts_of(made), "parser")
+    made.answer(use("q", "ExitPlanMode", plan="First fix the lexer of the gauge lines."))
+    assert worths(facts_of(made), "parser") < before
+
+
+@pytest.mark.parametrize(
+    ("answer", "gains"), [("yes", True), ("no, " + "rather the other one " * 4, False)]
+)
+def test_a_question_that_was_answered_in_a_word_is_worth_more(answer, gains):
+    made = script(text("The table is ready now. Shall I publish it on the harbour server?"))
+    before = worths(facts_of(made), "Shall I")
+    made.prompt(answer)
+    assert (worths(facts_of(made), "Shall I") > before) is gains
+
+
+def test_that_an_agent_was_started_is_no_report():
+    made = script(
+        use("a", "Agent", prompt="Look at the gauge"), use("b", "Agent", prompt="And at the table")
+    )
+    made.result("a", "Async agent launched successfully.\nagentId: a1b2 (internal ID)")
+    made.result("b", "The gauge reads lines twice.\nagentId: a1b3 (use SendMessage to continue)")
+    assert said(facts_of(made), kind.AGENT) == ["The gauge reads lines twice."]
+
+
+def test_a_commit_that_printed_nothing_is_told_by_the_log_after_it():
+    made = script(use("c", "Bash", command="git commit -q -F notes && git log --oneline -3"))
+    made.result("c", "9d3c0f8 Add the tide table\n1a2b3c4 Begin")
+    assert facts_of(made).touched.commits == [[1, "9d3c0f8 Add the tide table"]]

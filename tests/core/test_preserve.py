@@ -200,3 +200,16 @@ def test_an_instruction_in_another_language_is_kept(rule, chatter):
     said = block(facts, weighed(facts), [], [], [], [], "auto", MARK, STANDARD)
     assert f"  • {rule}" in section(said, "STANDING INSTRUCTIONS BY THE USER:")
     assert f"> {rule}" in lines(facts, weighed(facts), 1500, [], [])
+
+
+@pytest.mark.parametrize(
+    ("key", "sign", "most"),
+    [("preservation.decisions", "  • We decided", 3), ("preservation.errors", "  • error", 2)],
+)
+def test_how_many_are_told_can_be_set(key, sign, most):
+    def told(config):
+        text = made(tasks=[], diff=[], summaries=[], config=config, room=1 << 20)
+        return sum(line.startswith(sign) for line in text.splitlines())
+
+    assert told(STANDARD) == DEFAULTS[key]
+    assert told(Config({key: most})) == most

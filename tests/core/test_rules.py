@@ -31,6 +31,9 @@ def rules(words: str) -> list[tuple[int, str]]:
         ("---\nname: x (CRITICAL)\n---\ny (CRITICAL)\n", [(4, "y (CRITICAL)")]),
         ("---\nno end (CRITICAL)\n", [(2, "no end (CRITICAL)")]),
         ("Windows (CRITICAL)\r\nlines\r\n", [(1, "Windows (CRITICAL) lines")]),
+        ("- Use tabs (ENFORCED)\n@docs/style.md\n", [(1, "Use tabs (ENFORCED)")]),
+        ("## Keys (CRITICAL)\n@keys.md\nNone.\n", [(1, "Keys (CRITICAL); None.")]),
+        ("Ask (CRITICAL)\n@mira or @jon first", [(1, "Ask (CRITICAL) @mira or @jon first")]),
         ("", []),
     ],
 )

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gathering import OTHER_SCRIPTS
+from holdfast.core.cues import INSTRUCTION, judge
 from holdfast.core.plain import one_line
 from holdfast.core.units import LONGEST, LONGEST_TYPED, units
 from taken import assert_visible
@@ -41,7 +42,7 @@ def test_a_unit_is_one_short_line_with_nothing_invisible(words, typed):
         assert 0 < len(unit) <= (LONGEST_TYPED if typed else LONGEST)
         assert one_line(unit) == unit
         assert_visible(unit)
-        assert form in "pirc"
+        assert form in "pirco"
 
 
 @given(TEXTS)
@@ -50,10 +51,10 @@ def test_nothing_that_was_typed_is_dropped_or_moved(words):
 
 
 @given(
-    st.lists(st.sampled_from(["Alpha one is ready now.", "Beta two failed here.", "* item"]), max_size=30)
+    st.lists(st.sampled_from(["Alpha {} is ready now.", "Beta {} failed here.", "* item {}"]), max_size=30)
 )
 def test_what_the_model_said_stays_in_order(parts):
-    numbered = [f"{part} N{number:03d}" for number, part in enumerate(parts)]
+    numbered = [part.format(f"N{number:03d}") for number, part in enumerate(parts)]
     words = " ".join(said("\n".join(numbered))).replace(";", " ").split()
     found = [word for word in words if word[1:].isdecimal()]
     assert found == [f"N{number:03d}" for number in range(len(parts))]
@@ -66,6 +67,7 @@ def test_other_scripts_are_kept_whole(words, times):
     assert "".join(map(letters, said(text, typed=True))) == letters(text)
     assert "".join(map(letters, said(text))) == letters(text)
     assert all(len(unit) <= LONGEST for unit in said(text))
+    assert {form for _, form in units(text, typed=True)} == {"p"}  # and nothing that a machine printed
 
 
 @pytest.mark.parametrize(
@@ -86,8 +88,11 @@ def test_the_shortest_thing_a_person_types_is_a_unit(short):
         ("#12 is still open\n#!/bin/sh is missing", ["#12 is still open #!/bin/sh is missing"]),
         ("- first item\n- second item", ["first item; second item"]),
         ("1. first item\n2. second item", ["1. first item; 2. second item"]),
-        ("These are the steps:\n- compile it\n- test it", ["These are the steps:", "compile it; test it"]),
-        ("| name | value |\n| --- | --- |\n| port | 5433 |", ["name | value", "port | 5433"]),
+        ("These are the steps:\n- compile it\n- test it", ["These are the steps: compile it; test it"]),
+        ("Now run it again:", []),
+        ("Reverting it since the cache is shared:", ["Reverting it since the cache is shared:"]),
+        ("Das kommt zurück, weil es geteilt wird:", ["Das kommt zurück, weil es geteilt wird:"]),
+        ("| name | value |\n| --- | --- |\n| port | 5433 |", ["port | 5433"]),
         ("```\nmake all\nmake test\n```", ["make all ⏎ make test"]),
         ("```py\nnever = closed", ["never = closed"]),
         ("Use `poll.py` and [the docs](https://x.dev/a).", ["Use poll.py and the docs."]),
@@ -181,3 +186,67 @@ def test_the_cost_grows_with_the_text_and_not_faster(piece, typed):
     few = steps(units, piece * (small // len(piece)), typed)
     many = steps(units, piece * (large // len(piece)), typed)
     assert many < 12 * few + 500
+
+
+@pytest.mark.parametrize(
+    ("words", "form"),
+    [
+        ("5affe17 refs/tags/v0.5.2 f2ddf9f refs/tags/v0.5.3 746a74c refs/tags/v0.5.4", "o"),
+        ("level=INFO msg=planned branch=refs/heads/main chain_len=41 batches=1", "o"),
+        ("run `make test` in src/core before you commit", "p"),
+        ("https://x.dev/issues/532", "p"),
+        ("每次 提交 前 运行 npm test", "p"),
+    ],
+)
+def test_what_a_machine_printed_is_told_from_what_a_person_said(words, form):
+    assert units(words, typed=True) == [(words, form)]
+
+
+def test_the_end_of_a_long_sentence_is_not_left_alone():
+    words = "keep the paths relative to the home folder " * 6 + "please"
+    found = [unit for unit, _ in units(words, typed=True)]
+    assert " ".join(found) == words
+    assert min(map(len, found)) > 40
+
+
+TABLES = "| run | time |\n|---|---|\n| alpha run failed badly | 31 |\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (f"{TABLES}\n| a | b |\n|---|---|\n", ["alpha run failed badly | 31"]),
+        (
+            f"{TABLES}|  |  |\n| beta run worked | 1 |",
+            ["alpha run failed badly | 31", "beta run worked | 1"],
+        ),
+        (
+            f"Here are the results so far:\n\n{TABLES}",
+            ["Here are the results so far: alpha run failed badly | 31"],
+        ),
+    ],
+)
+def test_only_the_names_of_columns_are_left_out_of_a_table(words, expected):
+    assert said(words) == expected
+
+
+def test_a_lead_is_told_also_without_a_list_if_it_says_something():
+    lead, item = (
+        "We never deploy on a Friday because the on-call is gone, so these hold:",
+        "item of words " * 14,
+    )
+    assert said(f"{lead}\n- {item}") == [lead, item.strip()]
+    assert said("The root cause is a missing lock in disk/files.py:")
+    assert said("Let me check the tests:") == said("Now the tests:") == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Do not use ports 8080, 8081, 9000, 9001, 5432 or 6379.",
+        "NEVER touch src/a.py, src/b.py, src/c.py or src/d.py!",
+    ],
+)
+def test_an_order_that_names_many_things_stays_one(order):
+    ((unit, form),) = units(order, typed=True)
+    assert judge(unit, form, typed=True)[1] == INSTRUCTION

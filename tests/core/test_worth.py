@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from gathering import facts_of, said
 from holdfast.core.facts import USER
-from holdfast.core.transcript import Entry
 from holdfast.core.worth import Item, chosen, known, together, weighed
 from session import Script, text, use
 
@@ -27,13 +26,36 @@ def test_what_was_said_lately_is_worth_more_than_the_same_long_ago():
     assert items[-1].worth > items[len(items) // 2].worth > items[0].worth
 
 
-def test_what_was_weighed_is_not_weighed_again_until_another_record_is_taken_in():
+def test_what_was_weighed_is_not_weighed_again_where_few_have_come_since():
     facts = facts_of(talk())
     fresh = [item.worth for item in weighed(facts)]
+    whole = facts.worths
     facts.worths = [0.5] * len(fresh)
-    assert {item.worth for item in weighed(facts)} == {0.5}
-    facts.take({}, Entry(), str)
+    (only,) = {
+        item.worth for item in weighed(facts)
+    }  # of the newest prompt, all of them, which counts for more
+    assert only > 0.5
+    assert facts.worths == [0.5] * len(fresh)
+    facts.worths = [0.5] * (len(fresh) - 1)
+    weighed(facts)
+    assert facts.worths == [*[0.5] * (len(fresh) - 1), whole[-1]]
+    facts.worths = [0.5] * (len(fresh) // 2)  # too many
     assert [item.worth for item in weighed(facts)] == fresh
+
+
+def test_with_another_prompt_only_what_it_changes_is_weighed_again():
+    script = talk()
+    facts = facts_of(script)
+    was = [item.worth for item in weighed(facts)]
+    before, read = list(facts.worths), len(script.lines)
+    script.prompt("and now the gate at the pier, please")
+    facts_of(script.lines[read:], known=facts)
+    left = len(facts.worths)
+    assert len(before) - 3 <= left < len(before)  # what the model ended with
+    now = [item.worth for item in weighed(facts)]
+    assert facts.worths[:left] == before[:left]
+    assert all(new < old for new, old in zip(now[:left], was, strict=False))  # another prompt is the newest
+    assert now[left:] == [item.worth for item in weighed(facts_of(script))][left:]
 
 
 def test_what_a_person_typed_fades_less():

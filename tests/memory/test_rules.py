@@ -57,6 +57,7 @@ def test_the_whole_cascade_in_the_clients_order(app, project):
         ("above", "CLAUDE.md", True),
         ("repository", "CLAUDE.md", True),
         ("repository", "a.md", True),
+        ("repository", "config", False),
         ("repository", "outside.md", True),
         ("repository", "CLAUDE.md", True),
         ("repository", "CLAUDE.local.md", True),
@@ -71,6 +72,18 @@ def test_the_whole_cascade_in_the_clients_order(app, project):
         ("project", "of the project (CRITICAL)", "holdfast"),
         ("nested", "nested (ENFORCED)", "holdfast"),
     ]
+
+
+def test_what_is_imported_and_does_not_exist_is_missing(app, project):
+    put(project, "CLAUDE.md", "@docs/gone.md\nask @maria, use @types/node and @./gone\n")
+    found = [(one.path, one.imported_by, one.problem) for one in rules.list_all(app)]
+    by = str(project / "CLAUDE.md")
+    assert found == [
+        (by, "", ""),
+        (str(project / "docs/gone.md"), by, "missing"),
+        (str(project / "gone"), by, "missing"),
+    ]
+    assert [one.text for one in rules.show(app)][:1] == ["@docs/gone.md"]
 
 
 def test_what_is_in_force_for_a_file(app, project):

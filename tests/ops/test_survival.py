@@ -98,6 +98,20 @@ def test_a_receipt_judges_the_newest_summary_by_what_was_said_before_it(app: Hol
     assert str(found).startswith("compaction 1\n")
 
 
+def test_a_receipt_may_be_held_against_a_longer_or_shorter_checkpoint(app: Holdfast, path: Path) -> None:
+    example = str(Path(__file__).parents[2] / "examples" / "session.jsonl")
+    short, long = (str(receipt(app, transcript=example, tokens=many)) for many in (500, 6000))
+    assert 0 < _items(short) < _items(long)
+    with pytest.raises(BadInput, match="goes with --transcript"):
+        receipt(app, session="s1", tokens=500)
+    with pytest.raises(BadInput, match="50 to"):
+        receipt(app, transcript=str(path), tokens=5)
+
+
+def _items(said: str) -> int:
+    return int(said.partition(" items kept")[0].rpartition(" of ")[2])
+
+
 def test_a_summary_is_found_however_the_file_is_written(app: Holdfast, path: Path) -> None:
     """With and without spaces in its JSON."""
     spaced = receipt(app, transcript=str(path)).receipts

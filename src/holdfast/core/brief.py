@@ -98,7 +98,7 @@ def committed(facts: Facts, most: int, head: str = "Commits: ") -> list[str]:
 def _files(facts: Facts, room: int) -> list[str]:
     found: dict[str, None] = {}
     for path in facts.touched.needed(facts.turns):
-        name = short(path)
+        name = short(path, facts.cwd)
         if name in found:
             continue
         room -= len(name) + 2
@@ -123,9 +123,11 @@ def _commands(facts: Facts, room: int) -> list[str]:
     return list(found)
 
 
-def short(path: str) -> str:
-    """A file as people name it: with its folder, which tells it from others of its name."""
-    return one_line("/".join(path.split("/")[-2:]))
+def short(path: str, cwd: str) -> str:
+    """A file as people name it: with its folder, which tells it from others of its name. What lies in the
+    working folder itself has none: with that folder's name it would lead to another file, or to none."""
+    inside = path.removeprefix(cwd + "/") if cwd else path
+    return one_line("/".join(inside.split("/")[-2:]))
 
 
 def _listed(head: str, parts: list[str], glue: str) -> list[str]:
@@ -147,9 +149,9 @@ def known_items(facts: Facts, errors: list[str]) -> list[Item]:
     for path, (_, edits, _, _, turn, symbols) in touched.files.items():
         if edits and symbols:
             names = ", ".join(symbols[::-1])
-            found.append(_item(f"{short(path)} changed: {names}", 0.2, facts, turn, DONE))
+            found.append(_item(f"{short(path, facts.cwd)} changed: {names}", 0.2, facts, turn, DONE))
     for turn, path, new in touched.edits[-_EDITS:]:
-        found.append(_item(f"Edited last: {short(path)}: {new}", 0.3, facts, turn, DONE))
+        found.append(_item(f"Edited last: {short(path, facts.cwd)}: {new}", 0.3, facts, turn, DONE))
     checks = [command for command in touched.commands if is_check(command)]
     for command in checks[-_CHECKS:]:
         _, turn, failed, last = touched.commands[command]
@@ -159,7 +161,7 @@ def known_items(facts: Facts, errors: list[str]) -> list[Item]:
             _item(f"{bare(command)[:120]} → {ended}: {last}", worth, facts, turn, ISSUE if failed else DONE)
         )
     for number, error in enumerate(reversed(errors)):  # the newest is what stands in the way
-        found.append(_item(_both_ends(error), 1.2 if number < _OPEN else 0.4, facts, facts.turns, ISSUE))
+        found.append(_item(_both_ends(error), 0.6 if number < _OPEN else 0.4, facts, facts.turns, ISSUE))
     return found
 
 

@@ -69,11 +69,14 @@ class Budget:
     def guarantees(self, items: list[Item], tokens: float, used: int = 0) -> list[tuple[list[Item], int]]:
         """(those of a compartment, characters for them), who is served first before the others. `used`:
         what rules have taken of the share of safety."""
+        of_each: dict[str, list[Item]] = {name: [] for name in self.order}
+        for item in items:
+            of_each[compartment(item)].append(item)
         found = []
-        for name in self.order:
+        for name, those in of_each.items():
             room = self.room(name, tokens) - (used if name == SAFETY else 0)
             if room > 0:
-                found.append(([item for item in items if compartment(item) == name], room))
+                found.append((those, room))
         return found
 
     def pinned(self, tokens: float) -> list[str]:

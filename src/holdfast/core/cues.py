@@ -116,7 +116,7 @@ _SPEAKS_TYPED = {**_SPEAKS, INSTRUCTION: 0.9}
 #: know what the model has done.
 _GAIN = {INSTRUCTION: 0.0, DECISION: 0.5, DEAD_END: 0.65, ISSUE: 0.3, NEXT: 0.25, DONE: 0.55}
 _GAIN_TYPED = {**_SPEAKS, INSTRUCTION: 0.5}
-_FORMS = {"c": -0.4, "r": -0.3, "i": -0.2}
+_FORMS = {"c": -0.4, "r": -0.3, "i": -0.1, "o": -1.0}
 _ANNOUNCES = ("let me", "now ", "i'll ", "i need to", "looking at", "i can see", "i see", "first")
 _STOP = frozenset(
     "the a an to of in is it and or for on that this with as be are was by at from not we i you if but so "
@@ -124,7 +124,9 @@ _STOP = frozenset(
     "should could been also just more use using used what how out up now let me see get got they them "
     "their where while".split()
 )
-_APART = str.maketrans(dict.fromkeys("`'\"()[]{}<>,;:!?*|=+&%$~^⏎→—–“”‘’…•、，。：；（）「」《》", " "))
+_SIGNS_APART = b"`'\"()[]{}<>,;:!?*|=+&%$~^"
+_APART = bytes.maketrans(_SIGNS_APART, b" " * len(_SIGNS_APART))
+_WIDE_APART = "⏎→—–“”‘’…•、，。：；（）「」《》"
 _WIDE = 0x2E80
 
 
@@ -140,6 +142,8 @@ def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
             worth += gains[name] * share
             if speaks[name] * share > most:
                 best, most = name, speaks[name] * share
+    if form == "o" and best == INSTRUCTION:
+        form = "p"  # it names many things, but it is an order
     digits = _has_value(unit)
     worth += 0.3 if digits else 0.0
     worth += _FORMS.get(form, 0.0)
@@ -154,6 +158,8 @@ def judge(unit: str, form: str, typed: bool) -> tuple[float, str]:
         worth += 0.25
     if not typed and lower[1:].startswith(_ANNOUNCES):
         worth -= 0.4
+    if form == "o":
+        return worth, OTHER
     if best == OTHER and digits:
         best = VALUE
     return worth, best
@@ -169,14 +175,33 @@ def _has_value(unit: str) -> bool:
     return any(any(map(str.isdigit, word)) for word in unit.split() if "/" not in word or ":" in word)
 
 
-def names(unit: str) -> list[str]:
-    """The identifiers, paths, numbers with letters, flags: what a summary gets wrong or drops."""
-    found: dict[str, None] = {}
-    for word in unit.translate(_APART).split():
+def _apart(words: str) -> list[str]:
+    """Bytes are looked up in one table, letters beyond ASCII each by itself, which takes far longer."""
+    if not words.isascii():
+        for sign in _WIDE_APART:
+            if sign in words:
+                words = words.replace(sign, " ")
+    return words.encode("utf-8", "surrogatepass").translate(_APART).decode("utf-8", "surrogatepass").split()
+
+
+def terms_of(unit: str) -> tuple[list[str], list[str]]:
+    """(names, topics). Names are identifiers, paths, numbers with letters, flags: what a summary gets wrong
+    or drops. Topics are the words it is about; where words are not set apart, every pair of letters stands
+    for one."""
+    names: dict[str, None] = {}
+    topics: dict[str, None] = {}
+    for word in _apart(unit):
         word = word.strip(".-/#\\")
-        if 2 < len(word) < 80 and _is_name(word):
-            found[word.lower()] = None
-    return list(found)
+        low = word.lower()
+        if not word.isascii() and any(ord(letter) >= _WIDE for letter in low):
+            for at in range(len(low) - 1):
+                topics[low[at : at + 2]] = None
+        elif len(word) > 2:
+            if low not in _STOP:
+                topics[low] = None
+            if len(word) < 80 and _is_name(word):
+                names[low] = None
+    return list(names), list(topics)
 
 
 def _is_name(word: str) -> bool:
@@ -192,16 +217,3 @@ def _is_name(word: str) -> bool:
     if any(map(str.isdigit, word)):
         return True
     return rest != rest.lower() and rest != rest.upper()
-
-
-def topics(unit: str) -> list[str]:
-    """The words it is about; where words are not set apart, every pair of letters stands for one."""
-    found: dict[str, None] = {}
-    for word in unit.lower().translate(_APART).split():
-        word = word.strip(".-/#\\")
-        if not word.isascii() and any(ord(letter) >= _WIDE for letter in word):
-            for at in range(len(word) - 1):
-                found[word[at : at + 2]] = None
-        elif len(word) > 2 and word not in _STOP:
-            found[word] = None
-    return list(found)

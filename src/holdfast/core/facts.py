@@ -6,7 +6,7 @@ the session comes as an attachment, or between its own fences, and is not taken 
 """
 
 from holdfast.core import rules, spoken
-from holdfast.core.cues import judge, names, topics
+from holdfast.core.cues import judge, terms_of
 from holdfast.core.fence import outside
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.core.plain import excerpt, one_line
@@ -34,6 +34,9 @@ _MOST_OF_ONE = {USER: 24, AGENT: 24}
 _MOST_OF_ANY = 64
 #: Turns after which a unit is worth one less when there are too many; and so many of one text were typed.
 _FADES, _FEW = 150, 8
+#: A plan that another one replaced is worth so much less; a question that was answered in so few words so
+#: much more, because they do not tell what they answer.
+_REPLACED, _ASKED, _WORDS, _NEAR = 0.8, 0.4, 50, 12
 
 
 class Facts:
@@ -48,7 +51,9 @@ class Facts:
         self._branch = ""  # as it was given
         self.sayings: list = []  # [kind, offset, turn, prompt, entry, number]
         self.units: list = []  # [saying, text, form, worth, class, names, topics]
-        self.worths: list = []  # of each unit among the others, once they have been weighed
+        # Of each unit among the others, whichever prompt is the current one, as they were last weighed;
+        # those that came or changed later have none.
+        self.worths: list = []
         self.open: dict = {}  # tool call -> [tool, what it was given]
         self.dead: list = []  # what had been abandoned when this was taken in
         self.rules: list = []  # [turn, entry, text] of what the person marked as a rule
@@ -63,7 +68,6 @@ class Facts:
     # One record after the other
 
     def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
-        self.worths = []
         if entry.cwd and not self.cwd:
             self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:
@@ -105,7 +109,10 @@ class Facts:
         if path:
             self._file(tool, path, given, redact)
         elif tool == "ExitPlanMode":
-            self._say(PLAN, text(given, "plan"), entry, redact)
+            plan = text(given, "plan")
+            if plan:
+                self._outdate(PLAN)
+            self._say(PLAN, plan, entry, redact)
         elif command:
             self._mentions(command, redact)
             if "git commit" in command:
@@ -139,9 +146,15 @@ class Facts:
         for saying in reversed(self.sayings):
             if saying[0] == SAID_MID:
                 saying[0] = SAID_LAST  # nothing followed it: that is what the model ended with
+                self._weigh_again(saying[5])
                 break
             if saying[0] == USER:
                 break
+        if len(words) < _WORDS and self.sayings and self.sayings[-1][0] == SAID_LAST:
+            last = self.sayings[-1][5]
+            self._weigh_again(last)
+            for row in [row for row in self.units[-_NEAR:] if row[0] == last and "?" in row[1]][-1:]:
+                row[3] += _ASKED
         self._say(USER, words, entry, redact)
         self._mentions(words, redact, TYPED)
 
@@ -197,7 +210,7 @@ class Facts:
         if "git commit" in command and first.startswith("["):
             said = excerpt(redacted(first, redact), 120)
             self.touched.committed(said + (" (amended)" if "--amend" in command else ""), self.turns)
-        elif shows_head(command):
+        elif shows_head(command) or ("git commit" in command and shows_head(_last_of(command))):
             self.touched.stands(excerpt(redacted(first.removeprefix("commit "), redact), 120), self.turns)
         if opens_request(command):
             self.touched.requested(redact(words), self.turns)
@@ -219,18 +232,23 @@ class Facts:
         self.sayings.append([kind, entry.offset, self.turns, self.prompts, entry.uuid[:8], number])
         for unit, form in found:
             worth, name = judge(unit, form, typed)
-            row = [
-                number,
-                unit[:LONGEST],
-                form,
-                round(worth, 2),
-                name,
-                " ".join(names(unit)),
-                " ".join(topics(unit)),
-            ]
-            self.units.append(row)
+            words_of = map(" ".join, terms_of(unit))
+            self.units.append([number, unit[:LONGEST], form, round(worth, 2), name, *words_of])
         if len(self.units) > _MOST_UNITS:
             self._forget()
+
+    def _outdate(self, kind: int) -> None:
+        """What was said of this kind is replaced by what is said now."""
+        old = {saying[5] for saying in self.sayings if saying[0] == kind}
+        if old:
+            self._weigh_again(min(old))
+        for row in self.units if old else ():
+            if row[0] in old:
+                row[3] -= _REPLACED
+
+    def _weigh_again(self, number: int) -> None:
+        """This saying, and what came after it."""
+        del self.worths[sum(row[0] < number for row in self.units) :]
 
     def _rule(self, found: list[str], entry: Entry) -> None:
         """A rule is kept however long the session; said again, it was said last."""
@@ -255,6 +273,7 @@ class Facts:
         order = sorted(range(len(self.units)), key=lambda at: worth(self.units[at]))
         gone = set(order[: len(order) // 3])  # of equals the oldest; never more than a third
         self.units = [row for at, row in enumerate(self.units) if at not in gone]
+        self.worths = []
         kept = {row[0] for row in self.units}
         self.sayings = [saying for saying in self.sayings if saying[5] in kept]
 
@@ -268,16 +287,22 @@ class Facts:
 
 def parse(data: bytes, where: str) -> Facts:
     try:
-        written, _, rest = data.removeprefix(_HEAD).partition(b",")
-        if not data.startswith(_HEAD) or written != b"%d" % checksum(rest):
+        start = data.index(b",", len(_HEAD)) + 1
+        if not data.startswith(b"%s%d," % (_HEAD, checksum(data, start))):
             raise ValueError("its checksum does not fit")
-        saved: dict = load("{" + rest.decode("utf-8"))  # type: ignore[assignment]
+        saved: dict = load(data.decode("utf-8"))  # type: ignore[assignment]
+        del saved["v"], saved["sum"]
         facts = Facts()
         facts.touched.__dict__.update(saved.pop("touched"))
         facts.__dict__.update(saved)
     except (*UNREADABLE, KeyError, TypeError, AttributeError) as problem:
         raise Damaged(f"{where} is not what holdfast writes there: {problem}") from problem
     return facts
+
+
+def _last_of(command: str) -> str:
+    """Of several in a row."""
+    return command.rpartition("&&")[2].rpartition(";")[2].strip()
 
 
 def _shown(command: str) -> str:

@@ -69,9 +69,15 @@ class Document:
             if level:
                 if _heading(more) or marked(more):
                     break
-            elif not said or _heading(more) or _is_item(said) or len(more) - len(more.lstrip()) < indent:
+            elif (
+                not said
+                or _heading(more)
+                or _is_item(said)
+                or _is_import(said)
+                or len(more) - len(more.lstrip()) < indent
+            ):
                 break
-            if said:
+            if said and not _is_import(said):
                 parts.append(_bare(more))
         return "; ".join(parts) if level else " ".join(parts)
 
@@ -181,6 +187,11 @@ def _heading(line: str) -> int:
     said = line.lstrip()
     level = len(said) - len(said.lstrip("#"))
     return level if said[level : level + 1] == " " else 0
+
+
+def _is_import(said: str) -> bool:
+    """A line of its own that stands for another file: nothing that is said, and no part of a rule."""
+    return said[0] == "@" and " " not in said
 
 
 def _is_item(said: str) -> bool:

@@ -44,6 +44,7 @@ _SUMMARY_ENDS = (
     "Continue the",
 )
 _HANDED_BACK = "The report follows:\n"
+_STARTED, _AGENT_ID = "Async agent launched", "\nagentId: "
 _MESSAGE = (" -m", " -am", " --message")
 _SIGNED = ("Co-Authored-By", "Co-authored-by", "🤖", "Signed-off-by")
 
@@ -146,7 +147,12 @@ def tail(words: str, most: int) -> str:
 
 
 def report(words: str) -> str:
-    return words.rpartition(_HANDED_BACK)[2]
+    """What an agent came back with: not that it was started, nor how to go on with it."""
+    if words.startswith(_STARTED):
+        return ""
+    words = words.rpartition(_HANDED_BACK)[2]
+    before, found, _ = words.rpartition(_AGENT_ID)
+    return before if found else words
 
 
 def commit_message(command: str) -> str:

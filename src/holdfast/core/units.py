@@ -13,13 +13,18 @@ if TYPE_CHECKING:
 LONGEST = 240
 #: What a person typed is marked where it is shown; with its mark it is no longer than the rest.
 LONGEST_TYPED = LONGEST - 2
-_MOST_CODE, _SHORT_ITEM = 4, 120
+_MOST_CODE, _SHORT_ITEM, _STUB = 4, 120, 60
+#: A line that leads to a list is told with its first item, if it is no longer than this.
+_LEAD = 120
+#: By itself one that is shorter than this says nothing.
+_SHORTEST_LEAD = 30
 _FENCES = ("```", "~~~")
 _ITEM = ("- ", "* ", "+ ", "• ", "– ")
 _ABBREVIATED = ("e.g", "i.e", "etc", " vs", " cf", " no")
 _FULL_STOPS = "。！？｡"
 #: What stands before and after words that are marked with `**`.
 _BEFORE, _AFTER = " \t([{\"'|:-", " \t)]}\"'|:-.,;!?"
+_MARKS = ".,;:!?()\"'`*-"
 #: Announces work instead of saying something about it; unless a reason follows, or it is a choice.
 _FILLER = tuple(
     "let me |now let me |first, let me|ok, let me|okay, let me|next, let me|i'll |now i'll |next i'll "
@@ -54,10 +59,10 @@ _OPENINGS = tuple(lead.replace("|", " ") + " " for lead in _LEADS.split())
 
 
 def units(words: str, typed: bool = False) -> list[tuple[str, str]]:
-    """(unit, form) in order; a form is p(rose), i(tem), r(ow of a table) or c(ode). What a person typed
-    is taken as it stands: nothing of it is filler."""
+    """(unit, form) in order; a form is p(rose), i(tem), r(ow of a table), c(ode) or o(utput). What a person
+    typed is taken as it stands: nothing of it is filler."""
     if typed:
-        return [(unit, "p") for unit in _typed(words)]
+        return [(unit, "o" if _is_output(unit) else "p") for unit in _typed(words)]
     cutter = _Cutter()
     for line in words.split("\n"):
         cutter.take(line.strip())
@@ -72,12 +77,30 @@ def _typed(words: str) -> "list[str]":
     return found
 
 
+def _is_output(unit: str) -> bool:
+    """Whether it is what a machine printed rather than what somebody said: hardly any of it is words."""
+    parts = unit.split()
+    return len(parts) > 4 and sum(map(_is_word, parts)) * 2 < len(parts)
+
+
+def _is_word(part: str) -> bool:
+    """In scripts that put marks above and below their letters not every character is one."""
+    return part.strip(_MARKS).isalpha() or _is_foreign(part)
+
+
+def _is_foreign(words: str) -> bool:
+    return any(letter > "\x7f" and letter.isalpha() for letter in words)
+
+
 class _Cutter:
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
         self.prose: list[str] = []
         self.items: list[str] = []
         self.code: list[str] | None = None
+        self.lead = ""
+        self.rows = 0  # of the table so far
+        self.columns: tuple[str, int] | None = None  # what led to its first row, and where that stands
 
     def take(self, line: str) -> None:
         if line.startswith(_FENCES):
@@ -88,13 +111,17 @@ class _Cutter:
             self.code.append(one_line(line))
             return
         line = _without_emphasis(line)
-        if not line or _is_heading(line):
+        if line[:1] != "|":
+            self.rows, self.columns = 0, None
+        if _leads(line) and not self.prose:
+            self._end()
+            self._drop_lead()
+            self.lead = one_line(line)
+        elif not line or _is_heading(line):
             self._end()
         elif line[0] == "|":
             self._end()
-            cells = [one_line(cell) for cell in line.strip("|").split("|")]
-            if any(cell.strip("-: ") for cell in cells):
-                self._add([" | ".join(cells)], "r")
+            self._row(line)
         elif _item(line):
             if self.prose:
                 self._end()
@@ -108,7 +135,26 @@ class _Cutter:
 
     def finish(self) -> list[tuple[str, str]]:
         self._end()
+        self._drop_lead()
         return self.found
+
+    def _row(self, line: str) -> None:
+        cells = [one_line(cell) for cell in line.strip("|").split("|")]
+        if any(cell.strip("-: ") for cell in cells):
+            self.rows += 1
+            self.columns = (self.lead, len(self.found)) if self.rows == 1 else None
+            self._add([" | ".join(cells)], "r")
+        elif self.columns and "-" in line:  # above it are but the names of the columns
+            self.lead, first = self.columns
+            self.columns = None
+            del self.found[first:]
+
+    def _drop_lead(self) -> None:
+        """It led to no list, but to something that is not told: it stays if it says something by itself."""
+        lead, self.lead = self.lead, ""
+        says = len(lead) >= _SHORTEST_LEAD or any(word in lead.lower() for word in _REASONED)
+        if (says or _is_foreign(lead)) and not _is_filler(lead):
+            self._add([lead], "p")
 
     def _end(self) -> None:
         if self.code:
@@ -134,10 +180,20 @@ class _Cutter:
         self.items.clear()
 
     def _add(self, parts: list[str], form: str, glue: str = " ", most: int = 1 << 30) -> None:
+        if self.lead and form == "p":
+            self._drop_lead()
         for unit in _together(parts, glue)[:most]:
             said = _without_opening(_plain(unit))
+            if self.lead and len(self.lead) + len(said) < LONGEST:
+                said, self.lead = f"{_plain(self.lead)} {said}", ""
+            elif self.lead:
+                self._drop_lead()
             if _says(said):
                 self.found.append((said, form))
+
+
+def _leads(line: str) -> bool:
+    return line.endswith(":") and len(line) < _LEAD and line[0] not in "|#" and not _item(line)
 
 
 def _is_heading(line: str) -> bool:
@@ -205,6 +261,9 @@ def _together(parts: list[str], glue: str = " ", longest: int = LONGEST) -> list
             if cut < 0:
                 cut = part.rfind(" ", 100, longest - 1)
             cut = cut if cut > 0 else longest - 2
+            if len(part) - cut < _STUB:  # a word or two would be left, which say nothing
+                earlier = part.rfind(" ", cut - _STUB, len(part) - _STUB)
+                cut = earlier if earlier > 0 else cut
             found += [held, part[: cut + 1].strip()]
             held, part = "", part[cut + 1 :].strip()
         if held and len(held) + len(glue) + len(part) <= longest:

@@ -6,7 +6,7 @@ judgement and were moved, on labelled compactions (`bench/survive.py`), to where
 them is off: with so few cases a closer fit only learns the cases.
 """
 
-from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, names, topics
+from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, terms_of
 from holdfast.core.facts import (
     AGENT,
     ANSWER,
@@ -42,7 +42,9 @@ _KINDS = {
     REFUSED: 0.2,
     KNOWN: 0.0,
 }
-_FIRST, _CURRENT, _LONG, _BEGINS = 0.5, 0.7, -0.7, 0.3
+_FIRST, _LONG, _BEGINS = 0.5, -1.0, 0.3
+#: How many times as much counts what belongs to the newest prompt.
+_CURRENT = 2.718**0.7
 _NAMED, _CENTRAL, _ASKED, _ALIVE, _COMMON = 0.33, 0.85, 0.58, 0.15, -0.3
 #: How long a saying takes to fade, in turns and as a share of the session; and what of it stays.
 _FADE_TURNS, _FADE_SHARE, _STAYS, _TYPED_STAYS = 9.0, 0.17, 0.2, 0.53
@@ -57,6 +59,9 @@ _KEPT, _FOR_KEPT, _MOST_KEPT = (DECISION, DEAD_END, VALUE), 0.26, 1300
 _REPEATS, _ROOT, _OVERHEAD = 0.78, 0.65, 12
 #: So many of the best are looked at; what is beyond them never gets a place.
 _LOOKED_AT = 500
+#: Up to one unit that came since for so many that were weighed, these are not weighed again: it takes a
+#: third of a brief's time, and what came since a summary was made stands in the window word for word.
+_A_FEW = 8
 
 
 class Item:
@@ -93,62 +98,74 @@ def known(text: str, worth: float, turn: int, cls: str) -> Item:
 
 
 def weighed(facts: Facts) -> list[Item]:
-    """Every unit with its worth as things stand now, oldest first."""
+    """Every unit with its worth, oldest first: as things stand now, or where few came since they were last
+    weighed, with that of these beside what the others had. The facts keep it."""
     sayings = {saying[5]: saying for saying in facts.sayings}
     rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
-    worths, last = facts.worths or _worths(facts, rows), max(facts.past, default=-1)
+    known, last = facts.worths, max(facts.past, default=-1)
+    if (len(rows) - len(known)) * _A_FEW > len(known):
+        known = []
+    if len(known) < len(rows):
+        known = facts.worths = known + _worths(facts, rows, len(known))
     found = []
     for order, (saying, row, named, about) in enumerate(rows):
         kind, turn = saying[0], saying[2]
-        item = Item(row[1], kind, turn, row[4], saying[4], worths[order], named, about, order)
+        worth = known[order] * _CURRENT if saying[3] == facts.prompts else known[order]
+        item = Item(row[1], kind, turn, row[4], saying[4], worth, named, about, order)
         item.fresh = kind != SUMMARY and saying[1] > last
         found.append(item)
     return found
 
 
-def _worths(facts: Facts, rows: list) -> list[float]:
-    shared, apt, alive, rare = _known_of(facts, rows)
-    past = facts.past
+def _worths(facts: Facts, rows: list, start: int) -> list[float]:
+    """Of those from `start` on, among all."""
+    shared, apt, alive, counts = _known_of(facts, rows)
+    again, once = ([-1, -1, *sorted(facts.past)])[-2:]  # what was said before has been told so often
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
     lengths: dict[int, int] = {}
-    for row in facts.units:
-        lengths[row[0]] = lengths.get(row[0], 0) + 1
+    for saying, *_ in rows:
+        if saying[0] == USER:
+            lengths[saying[5]] = lengths.get(saying[5], 0) + 1
     found = []
     before = -1
-    for saying, row, named, about in rows:
+    for saying, row, named, about in rows[start:]:
         kind, offset, turn, prompt, _, number = saying
         begins, before = number != before, number
         every = named + about
         log = row[3] + _KINDS[kind] + sum(map(apt, every)) / (len(every) or 1)
         if named:
-            log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(sum(map(shared, named)), 8.0) / 8
+            central = sum([shared[word] for word in named if word in shared])
+            log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(central, 8.0) / 8
             log += _ALIVE * sum(map(alive, named)) / len(named)
-        if prompt == facts.prompts:
-            log += _CURRENT
         if kind == USER:
             log += (_FIRST if prompt == 1 else 0.0) + (_LONG if lengths[number] > 8 else 0.0)
             log += _BEGINS if begins else 0.0  # there it says what it is about
         stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
-        told = sum(offset < cut for cut in past)
-        holds = kind == USER and (row[4] in _LASTING or sum(map(rare, every)) >= _RARE * len(every))
-        log += (_TOLD_HOLDS if told else 0.0) if holds else _TOLD[min(told, 2)]
+        told = (offset < once) + (offset < again)
+        holds = kind == USER and (row[4] in _LASTING or _is_rare(every, counts))
+        log += (_TOLD_HOLDS if told else 0.0) if holds else _TOLD[told]
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
         found.append(worth)
     return found
 
 
-def _known_of(facts: Facts, rows: list) -> "tuple[Look, Look, Look, Look]":
+def _is_rare(words: list[str], counts: dict[str, int]) -> bool:
+    """Whether some of them stand hardly anywhere else."""
+    return sum([counts[word] <= 2 for word in words]) >= _RARE * len(words)
+
+
+def _known_of(facts: Facts, rows: list) -> "tuple[dict[str, float], Look, Look, dict[str, int]]":
     """What a word adds: a name that sayings share; any word the person spoke of, less if it is everywhere;
-    a name that was spoken of lately; and whether hardly anything else has that word."""
+    a name that was spoken of lately; and in how many sayings each stands."""
     by_saying: dict[int, set] = {}
     asked: set = set()
     late: set = set()
     since = facts.turns - max(8, facts.turns * 0.15)
-    for saying, _, named, about in rows:
+    for saying, row, named, about in rows:
         by_saying.setdefault(saying[5], set()).update(named, about)
-        if saying[0] == USER:
+        if saying[0] == USER and row[2] != "o":
             asked.update(named, about)
         if saying[2] >= since:
             late.update(named)
@@ -157,12 +174,12 @@ def _known_of(facts: Facts, rows: list) -> "tuple[Look, Look, Look, Look]":
         for word in words:
             counts[word] = counts.get(word, 0) + 1
     logs = [_log(min(count, 12)) for count in range(max(counts.values(), default=0) + 1)]
-    spread = {word: _COMMON / 3 * logs[count] for word, count in counts.items()}
+    common = [_COMMON / 3 * log for log in logs]
+    spread = {word: common[count] for word, count in counts.items()}
     for word in asked:
         spread[word] += _ASKED
-    shared = {word: logs[count] if count > 1 else 0.0 for word, count in counts.items()}
-    rare = {word for word, count in counts.items() if count <= 2}
-    return shared.__getitem__, spread.__getitem__, late.__contains__, rare.__contains__
+    shared = {word: logs[count] for word, count in counts.items() if count > 1}
+    return shared, spread.__getitem__, late.__contains__, counts
 
 
 def _log(count: int) -> float:
@@ -208,56 +225,72 @@ class _Choice:
         self.room = room
         self.picked: list[Item] = []
         self._there: set[int] = set()
-        self._covered = set(names(taken)) | set(topics(taken))
+        self._covered = {word for words in terms_of(taken) for word in words}
         self._cost = cost
-        self._place = place or (lambda _: (None, 0))
+        self._place = place
         self._places: set[object] = {None}
+        self._values: dict[int, float] = {}  # as long as they do not depend on a place
 
     def take(self, items: list[Item], room: int) -> None:
         """Of these, into so much of the room."""
-        queue = [(self._value(item), item) for item in items if id(item) not in self._there]
-        queue.sort(key=lambda valued: valued[0], reverse=True)
+        there, value_of, known = self._there, self._value, self._values.get
+        queue = [(known(id(item)) or value_of(item), item) for item in items if id(item) not in there]
+        queue.sort(key=_first, reverse=True)
         del queue[_LOOKED_AT:]
         beside: dict[object, list[Item]] = {}
-        for _, item in queue:
-            beside.setdefault(self._place(item)[0], []).append(item)
+        if self._place:
+            for _, item in queue:
+                beside.setdefault(self._place(item)[0], []).append(item)
         while queue and room > 30:
             # The queue is sorted by what each was worth when last looked at, and worth only shrinks. Only
             # when a place is named for the first time, the others from there cost less: they come again.
             _, item = queue.pop(0)
             size = self._size(item)
-            if id(item) in self._there or size > room:
+            if size > room or id(item) in there:
                 continue
             repeats, is_new = _repeats(item, self._covered)
             if not is_new:
                 continue
-            value = self._value(item) * (1 - _REPEATS * repeats)
+            value = value_of(item) * (1 - _REPEATS * repeats)
             if queue and value < queue[0][0]:
                 _insert(queue, value, item)
                 continue
             self.picked.append(item)
-            self._there.add(id(item))
+            there.add(id(item))
             self.room -= size
             room -= size
             self._covered.update(item.names, item.topics)
-            where, _ = self._place(item)
+            where = self._place(item)[0] if self._place else None
             if where not in self._places:
                 self._places.add(where)
                 for other in beside[where]:
-                    _insert(queue, self._value(other), other)
+                    _insert(queue, value_of(other), other)
 
     def _size(self, item: Item) -> int:
+        if not self._place:
+            return len(item.text) + self._cost
         where, takes = self._place(item)
         return len(item.text) + self._cost + (0 if where in self._places else takes)
 
     def _value(self, item: Item) -> float:
-        return float(item.worth / (self._size(item) + _OVERHEAD) ** _ROOT)
+        known = self._values.get(id(item))
+        if known is None:
+            known = item.worth / (self._size(item) + _OVERHEAD) ** _ROOT
+            if not self._place:
+                self._values[id(item)] = known
+        return known
+
+
+def _first(valued: tuple[float, Item]) -> float:
+    return valued[0]
 
 
 def _repeats(item: Item, covered: set) -> tuple[float, bool]:
     """(how much of it has been said, whether there is anything new in it)."""
     if item.kind == KNOWN and not item.topics:  # of most of them nobody asks
-        item.names, item.topics = names(item.text), topics(item.text)
+        item.names, item.topics = terms_of(item.text)
+    if item.topics and covered.issuperset(item.topics) and covered.issuperset(item.names):
+        return 1.0, False  # so it is with most of those that are left at the end
     about = sum(map(covered.__contains__, item.topics)) / len(item.topics) if item.topics else 0.0
     if not item.names:
         return about, about <= 0.95

@@ -80,7 +80,11 @@ class _Cascade:
         is_own = level in ("managed", "global", "project")
         reader = self._own if is_own else self._theirs
         whole = os.path.realpath(path)
-        if not os.path.lexists(path) or whole in self._own.read or whole in self._theirs.read:
+        if whole in self._own.read or whole in self._theirs.read:
+            return
+        if not os.path.lexists(path):
+            if by:
+                self.found.append(Source(level, path, [], False, by, 0, 0, "missing", None, base))
             return
         is_asked_for = by and not is_own and not whole.startswith(self.project + "/")
         made = None if is_asked_for else reader.document(path)
@@ -91,7 +95,9 @@ class _Cascade:
         signs = sum(bool(marked(line)) for line in said)
         self.found.append(Source(level, path, paths, again, by, len(said), signs, problem, made, base))
         for named in made.imports() if made and depth < _DEEPEST else ():
-            self.take(level, self._imported(path, named), reloaded, base, path, depth + 1)
+            whole = self._imported(path, named)
+            if os.path.lexists(whole) or _is_meant(named):
+                self.take(level, whole, reloaded, base, path, depth + 1)
 
     def _imported(self, path: str, named: str) -> str:
         if named.startswith("~/"):
@@ -159,6 +165,12 @@ def _below(project: str) -> Iterator[str]:
         names[:] = sorted(n for n in names if n not in _PASSED_OVER and not n.startswith("."))
         if folder != project:
             yield folder
+
+
+def _is_meant(named: str) -> bool:
+    """Whether what stands behind an @ means a file, also where there is none: people have names, and
+    packages scopes (@types/node)."""
+    return named.startswith(("~/", "./", "../", "/")) or named.endswith(".md")
 
 
 def _problem(path: str) -> str:

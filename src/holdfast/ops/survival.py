@@ -24,6 +24,8 @@ from holdfast.ops.context import find, newest, of_file, read, read_all
 
 _ALL = 1 << 62
 _MOST_TOKENS = 100_000
+#: Characters of a checkpoint that are none of its items: the names of its sections, and what stands above.
+_AROUND = 900
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def facts(
     """
     room = _characters(tokens)
     made = _made(app, transcript, session)
-    made.room = room - 900  # the names of the sections, and what stands above them
+    made.room = room - _AROUND
     sections = {name: made.sections.get(name, []) for name in checkpoint.SECTIONS}
     return Found(sections, _tokens(checkpoint.body(sections)), made.state.session)
 
@@ -137,7 +139,9 @@ def brief(
     return Text(text, _tokens(text), made.state.session)
 
 
-def receipt(app: Holdfast, *, transcript: str | None = None, session: str | None = None) -> Receipts:
+def receipt(
+    app: Holdfast, *, transcript: str | None = None, session: str | None = None, tokens: int | None = None
+) -> Receipts:
     """What the client's summaries kept of what was saved before each compaction, item by item.
 
     Parameters
@@ -146,16 +150,22 @@ def receipt(app: Holdfast, *, transcript: str | None = None, session: str | None
         Judge the newest summary in this transcript file.
     session
         Show the receipts of the session with this id. Without either: of the newest session.
+    tokens
+        With a transcript: how long the checkpoint may be that the summary is held against.
     """
+    if tokens is not None and transcript is None:
+        raise BadInput(
+            "--tokens goes with --transcript: receipts that were kept are of what was saved then"
+        )
+    room = None if tokens is None else _characters(tokens)
     if transcript is None:
-        name = session if session is not None else newest(app)
-        find(app, name)
+        name = find(app, session if session is not None else newest(app))[0].session
         return Receipts(name, receipts.every(app, name))
     state, path = read_all(app, transcript, session)
-    return Receipts(state.session, [_judged(app, state, path)])
+    return Receipts(state.session, [_judged(app, state, path, room)])
 
 
-def _judged(app: Holdfast, state: State, path: str) -> dict[str, object]:
+def _judged(app: Holdfast, state: State, path: str, room: int | None) -> dict[str, object]:
     """The newest summary in a file, against what could have been saved before it."""
     if not state.seen.compactions:
         raise NotFound(f"{path} holds no compaction; without one there is no summary to judge")
@@ -169,6 +179,7 @@ def _judged(app: Holdfast, state: State, path: str) -> dict[str, object]:
         earlier = of_file(app, before)
         read(earlier, before, _ALL)
         made = Looked(earlier, app, before)
+        made.room = made.room if room is None else room - _AROUND
         typed = receipts.typed(made.facts)
         kept = judged.score(made.sections, made.redactor.text(summary), typed)
     return {"compaction": state.seen.compacted, **kept}
