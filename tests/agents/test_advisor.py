@@ -85,7 +85,7 @@ def test_an_odd_session_is_asked_about_with_figures_and_no_text(ask):
 def test_it_may_add_a_checkpoint(ask, work):
     seen, _ = ask(SAVE)
     assert seen.asked == 1
-    work.hook("PostToolUse")
+    work.hook("PostToolBatch")
     assert [one["reason"] for one in lines(work.home / "checkpoints" / "index.jsonl")] == [
         "advised looping"
     ]

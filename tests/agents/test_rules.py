@@ -14,7 +14,7 @@ NOW = 1_900_000_000_000
 MINUTE = 60_000
 _BLANK = {"str": "", "int": 0, "float": 0.0, "bool": False}
 BLANK = Facts(**{one.name: _BLANK[one.type] for one in fields(Facts)})
-CALM = replace(BLANK, session="s1", fill=20.0, last="PostToolUse", last_at=NOW, unsaved=3)
+CALM = replace(BLANK, session="s1", fill=20.0, last="PostToolBatch", last_at=NOW, unsaved=3)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,10 @@ def test_usage_is_estimated_as_the_weights_say():
     assert estimate_context_usage({}) == 0
     assert estimate_context_usage({"subagent_spawns": 99, "tool_calls": 4}) == 1.0
     assert estimate_context_usage({"message_count": -5, "file_edits": 2}) == pytest.approx(0.03)
+
+
+def test_how_long_a_silence_is_a_stall_can_be_set():
+    quiet = replace(CALM, last_at=NOW - 10 * MINUTE)
+    patient = Config({"watcher.stall_minutes": 11})
+    assert rules.status_of(rules.findings(quiet, False, NOW, CONFIG)) == "stalled"
+    assert rules.status_of(rules.findings(quiet, False, NOW, patient)) == "ok"

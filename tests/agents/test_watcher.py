@@ -46,7 +46,7 @@ def taken(work: Work) -> list[dict]:
 
 def test_one_over_the_threshold_is_asked_once_and_its_next_hook_saves(work):
     fill(work)
-    work.hook("PostToolUse")
+    work.hook("PostToolBatch")
     saved = len(taken(work))
     fill(work, 40_000)
     work.boundary("what was")
@@ -62,7 +62,7 @@ def test_one_over_the_threshold_is_asked_once_and_its_next_hook_saves(work):
     (trigger,) = triggers(work)
     assert (trigger.id, trigger.reason, trigger.sender) == (one.trigger, "context_60_percent", "watcher")
     assert (trigger.status, trigger.recommended_action) == ("context_high", "trigger_checkpoint")
-    work.hook("PostToolUse")
+    work.hook("PostToolBatch")
     made = taken(work)[saved:]
     assert [one["trigger"] for one in made] == ["watcher"]
     assert triggers(work)[0].done == [f"session:s1 checkpoint {made[0]['id']}"]
@@ -90,7 +90,7 @@ def test_one_that_shall_wait_a_little_does(work):
     said = {"type": "checkpoint_trigger", "from": "watcher", "to": "session:s1", "reason": "x"}
     ops.send(app_of(work), where, said | {"after": "2099-01-01T00:00:00.000Z"}, 30)
     # Too far away to be meant: the clock was set back since. So it is done.
-    work.hook("PostToolUse")
+    work.hook("PostToolBatch")
     assert [one["trigger"] for one in taken(work)] == ["watcher"]
 
 
@@ -227,7 +227,7 @@ def test_it_goes_on_until_it_is_stopped_and_says_what_changes_a_line_each(work):
     command = [sys.executable, "-m", "holdfast", "watch", "--interval", "1"]
     ran = subprocess.Popen(command, env=environ(work.home), stdout=subprocess.PIPE, text=True)
     first = ran.stdout.readline()
-    work.hook("PostToolUse")
+    work.hook("PostToolBatch")
     second = ran.stdout.readline()
     ran.send_signal(signal.SIGINT)
     rest, _ = ran.communicate(timeout=60)

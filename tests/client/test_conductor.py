@@ -136,5 +136,15 @@ def test_a_session_above_sixty_percent_is_given_no_other_task(
     assert [session["tasks"] for session in state(machine)["sessions"]] == sessions
 
 
+def test_a_session_with_room_is_given_three_tasks_and_no_fourth(machine: Machine, binary: Path) -> None:
+    nodes = {f"batch_{at}": {"type": "parallel", "tasks": [_task(at)]} for at in range(4)}
+    edges = [{"from": f"batch_{at}", "to": f"batch_{at + 1}"} for at in range(3)]
+    (machine.project / "workflow.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    told = {f"step number {at}": [{"say": "Done.", "context": 50_000}] for at in range(4)}
+    run = carried_out(machine, binary, {"told": told})
+    assert (run.returncode, run.refused, run.unplayed) == (0, [], {}), run.stderr
+    assert [session["tasks"] for session in state(machine)["sessions"]] == [3, 1]
+
+
 def _task(at: int) -> dict:
     return {"id": f"step-{at}", "description": f"Do step number {at}", "estimated_files": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -283,14 +284,66 @@ def test_a_task_that_names_its_files_costs_what_others_with_such_files_did(app: 
 def test_a_plan_for_a_session_goes_by_its_own_pace(app: Holdfast) -> None:
     for name in ("s1", "s2", "s3"):
         with_files(app, name, 5_000)
-    with_files(app, "slow", 20_000)
+    with_files(app, "slow-session", 20_000)
     calibrate(app)
     Path("e.py").write_text("y" * 800)
     task = {"description": "fix it", "files": ["e.py"], "reads": []}
-    usual, slow = planned(app, [task]), planned(app, [task], session="slow")
+    usual, slow = planned(app, [task]), planned(app, [task], session="slow-session")
     assert usual.pace == 1.0
     assert 2 < slow.pace < 4
     assert slow.batches[0].estimate > 2 * usual.batches[0].estimate
+    assert planned(app, [task], session="slow-ses") == slow  # named by its beginning
+
+
+def test_a_plan_for_a_session_knows_what_is_in_its_window(app: Holdfast) -> None:
+    """Past sessions read each large file twice, the second time for little."""
+    for name in ("s1", "s2", "s3"):
+        script, used = Script(name), 10_000
+        script.prompt("hello")
+        script.answer(context=used)
+        for number in range(20):
+            script.prompt("look")
+            path = str(Path(f"{name}-{number // 2}.py").absolute())
+            script.answer(use(f"r{number}", "Read", file_path=path), context=used + 100)
+            shown = {"content": "x" * 30_000, "numLines": 10, "totalLines": 10}
+            script.result(f"r{number}", "…", {"type": "text", "file": shown})
+            used += 2_000 if number % 2 else 15_000
+            script.answer(context=used)
+        session(app, name, script)
+    calibrate(app)
+    for name in ("s1-3.py", "other.py"):
+        Path(name).write_text("x" * 30_000)
+    tasks = [{"id": name[:2], "description": "look", "reads": [name]} for name in ("s1-3.py", "other.py")]
+    there, new = (
+        one for part in planned(app, tasks, session="s1", budget=90_000).batches for one in part.tasks
+    )
+    assert there.estimate < 5_000
+    assert new.estimate > 10_000
+    both = planned(app, [tasks[1], {**tasks[1], "id": "x"}], session="s1", budget=90_000).batches[0]
+    assert both.estimate < new.estimate * 1.5  # what the first reads is there for the second
+    made = planned(app, tasks, session="s1")
+    assert made.budget_from == "fresh"
+    assert {one.estimate for part in made.batches for one in part.tasks} == {new.estimate}
+
+
+def test_a_batch_is_surer_than_its_tasks(app: Holdfast) -> None:
+    chance = random.Random(1)
+    rows = {
+        f"s{number % 9}@{number}": costs.Row(
+            1, round(9_000 * chance.lognormvariate(0, 0.6)), [6, 1, 0, 0, 300, 0]
+        )
+        for number in range(180)
+    }
+    costs.note(app, rows)
+    names = [f"e{number}.py" for number in range(6)]
+    for name in names:
+        Path(name).write_text("y" * 800)
+    listed = [{"description": "fix it", "files": [name], "reads": []} for name in names]
+    (whole,) = planned(app, listed, budget=200_000).batches
+    (one, *_) = whole.tasks
+    assert sum(task.estimate for task in whole.tasks) <= whole.estimate
+    assert whole.likely[0] < whole.estimate < whole.likely[1]
+    assert whole.likely[1] / whole.likely[0] < 0.6 * one.likely[1] / one.likely[0]
 
 
 def test_costs_of_an_older_holdfast_still_count(app: Holdfast) -> None:
@@ -299,8 +352,33 @@ def test_costs_of_an_older_holdfast_still_count(app: Holdfast) -> None:
     Path(app.home.root, "costs.json").write_text(json.dumps({"v": 1, "tasks": rows}))
     assert costs.scales(app).every(1_000) == 4_000
     costs.note(app, {"t@1": costs.Row(1, 2)})
-    assert json.loads(Path(app.home.root, "costs.json").read_text())["v"] == 2
+    assert json.loads(Path(app.home.root, "costs.json").read_text())["v"] == 3
     assert len(costs.read(app.home).tasks) == 31
+
+
+def test_a_task_is_estimated_once_however_many_batches_it_might_go_into(
+    app: Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    estimated = costs.Scales.cost
+
+    def counted(scales: costs.Scales, task: dict, *known: object) -> int:
+        asked.append(task["id"])
+        return estimated(scales, task, *known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(costs.Scales, "cost", counted)
+    tasks = [{"id": f"t{number}", "description": "fix", "estimated_files": 3} for number in range(40)]
+    assert len(planned(app, tasks, budget=20_000).batches) > 10
+    assert len(asked) == len(tasks)
+
+
+def test_facts_of_an_older_holdfast_knew_of_no_window(app: Holdfast) -> None:
+    Path(app.home.root).mkdir(parents=True)
+    row = {"s@1": [1_000, 4_000, [3, 1, 0, 0, 500, 0]]}
+    Path(app.home.root, "costs.json").write_text(json.dumps({"v": 2, "tasks": row}))
+    known = costs.read(app.home).tasks["s@1"].known()
+    assert known
+    assert known.as_list() == [3, 1, 0, 0, 500, 0, 0, 0]
 
 
 def test_many_prompts_leave_what_planned_tasks_cost(app: Holdfast) -> None:

@@ -31,6 +31,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import now, rfc3339
 from holdfast.core.batch import facts, sized
 from holdfast.core.foreseen import pace
+from holdfast.core.stretch import Stretch
 from holdfast.disk import client
 from holdfast.errors import HoldfastError
 from holdfast.material import redactor_of
@@ -196,7 +197,8 @@ class Conductor:
         is_new = not session
         own.session = session = session or str(uuid.uuid4())
         sizes = {file: costs.file_tokens(self._workflow.folder, file) for file in tasklist.named(task)}
-        raw, known = sized(task, sizes), facts(task, sizes)
+        held = frozenset[str]() if is_new else self._held(session, task)
+        raw, known = sized(task, sizes), facts(task, sizes, held)
         own.status, own.tries, own.why, own.pid = STARTING, own.tries + 1, "", 0
         own.began, own.ended, own.exit_code = rfc3339(now()), "", None
         self._count(session, is_new)
@@ -291,12 +293,21 @@ class Conductor:
 
     def _cost(self, session: str) -> int:
         """What the task added to its window, by the client's own transcript; 0 where there is none."""
+        stretches = self._stretches(session)
+        return stretches[-1].cost if stretches else 0
+
+    def _held(self, session: str, task: dict) -> frozenset[str]:
+        """Which of its files the session has in its window, from what it did before."""
+        stretches = self._stretches(session)
+        held = stretches[-1].window if stretches else ()
+        return costs.named_in(held, self._workflow.folder, tasklist.named(task))
+
+    def _stretches(self, session: str) -> list[Stretch]:
         path = client.transcript(self._app.client_dir, session)
         try:
-            stretches = costs.of_transcript(path) if path else []
+            return costs.of_transcript(path) if path else []
         except OSError:  # gone since, or not ours to read
-            return 0
-        return stretches[-1].cost if stretches else 0
+            return []
 
     def _checkpoint(self, own: NodeState, where: str, tasks: list[str]) -> None:
         """Of every session that has worked since the last one, by the operation itself."""

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from holdfast.agents.rules import DEAD, OK
 from holdfast.agents.watcher import Observed, Watch
 from holdfast.core.plain import excerpt, one_line
+from holdfast.ops.fitting import Fitting
 from holdfast.ops.words import ago, many, short
 
 _STYLES = {DEAD: "red", OK: ""}
@@ -61,9 +61,11 @@ def table(seen: Watch) -> RenderableType:
     head = Text(f"{counted}, {seen.saved} saved for those that are gone; {seen.models}")
     if not seen.sessions:
         return Group(head, Text("no session is live; start one, and its hooks tell of it"))
-    rows = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("session", "agent", "full", "", "last", "state", "status", "action", "why", "project"):
-        rows.add_column(name, no_wrap=name not in ("why", "project"), overflow="fold")
+    rows = Fitting(
+        ("session", "agent", "full", "", "last", "state", "status", "action", "why", "project"),
+        spare=("why", "", "state", "project", "last"),  # why stands below, too
+        wrapped=("why", "project"),
+    )
     for one in seen.sessions:
         done = min(_BAR, int(one.fill * _BAR / 100))
         why = "; ".join(filter(None, (*one.findings, one.opinion)))

@@ -354,7 +354,7 @@ def made_up(app: Holdfast) -> Watch:
             is_saved_here=False,
             active_ms=600_000,
             last_at=moment,
-            last="PostToolUse",
+            last="PostToolBatch",
             ended="",
             process=0,
             started="",

@@ -71,7 +71,9 @@ def _graph(value: Plan) -> Text:
 
 
 def _node(batch: PlannedBatch, budget: int) -> str:
-    return f"■ {batch.name}  {many(len(batch.tasks), 'task')}, {batch.estimate:,} of {budget:,} tokens"
+    likely = f", likely {'–'.join(map(thousands, batch.likely))}" if len(batch.tasks) > 1 else ""
+    said = f"{batch.estimate:,} of {budget:,} tokens{likely}"
+    return f"■ {batch.name}  {many(len(batch.tasks), 'task')}, {said}"
 
 
 @render.register

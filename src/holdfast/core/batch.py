@@ -11,9 +11,10 @@ from holdfast.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     Cost = Callable[[dict], int]
+    Whole = Callable[[list[dict]], int]
     Near = Callable[[str, str], float]
 
 WARNING = "Task may exceed context budget"
@@ -47,16 +48,19 @@ def sized(task: dict, sizes: dict[str, int]) -> int:
     return int((len(task["description"]) // _LETTERS + files) * effort(task["description"]))
 
 
-def facts(task: dict, sizes: dict[str, int]) -> Facts | None:
-    """What it says of its files; None where it names none. Those it counts and does not name it changes."""
+def facts(task: dict, sizes: dict[str, int], held: "Container[str]" = ()) -> Facts | None:
+    """What it says of its files, of which a window holds some; None where it names none. Those it counts
+    and does not name it changes."""
     changes, creates, reads = (task.get(key, ()) for key in ("files", "creates", "reads"))
     if not (changes or creates or reads):
         return None
     more = max(0, _counted(task, 0) - len(changes) - len(creates) - len(reads))
-    changed, read = (sum(sizes.get(file, PER_FILE) for file in named) for named in (changes, reads))
     said = len(reads) if "reads" in task else -1
+    changed, read = (sum(sizes.get(file, PER_FILE) for file in named) for named in (changes, reads))
+    there = (sum(sizes.get(file, PER_FILE) for file in named if file in held) for named in (changes, reads))
     count = len(changes) + more
-    return Facts(len(task["description"]), count, len(creates), said, changed + more * PER_FILE, read)
+    tokens = changed + more * PER_FILE, read, *there
+    return Facts(len(task["description"]), count, len(creates), said, *tokens)
 
 
 def _counted(task: dict, known: int) -> int:
@@ -108,37 +112,40 @@ def by_files(
     return parts
 
 
-def batches(tasks: list[dict], available: int, cost: "Cost", near: "Near" = together.kinship) -> list[list]:
+def batches(
+    tasks: list[dict],
+    available: int,
+    cost: "Cost",
+    near: "Near" = together.kinship,
+    whole: "Whole | None" = None,
+) -> list[list]:
     """Tasks that fit into `available` together, batch after batch: none beside one it depends on, nor
-    beside one that names the same file, because they run at once. What is too large is alone."""
-    parts = _expanded(tasks, available, cost, near)
+    beside one that names the same file, because they run at once. What is too large is alone. `whole` is
+    what many cost together, where that is not the sum of what each does."""
+
     planned: list[list] = []
-    left: list[int] = []
+    spent: list[int] = []
+    names: list[set] = []
     place: dict[str, int] = {}
-    for task in ordered(parts):
+    for task in ordered(_expanded(tasks, available, cost, near)):
         least = max((place[name] + 1 for name in task.get("depends_on", ())), default=0)
-        takes = cost(task)
-        at = next(
-            (n for n in range(least, len(planned)) if left[n] >= takes and not _meet(task, planned[n])),
-            len(planned),
-        )
-        if at == len(planned):
+        takes, mine = cost(task), {*task.get("files", ()), *task.get("creates", ())}
+        for at in range(least, len(planned)):
+            if spent[at] < available and mine.isdisjoint(names[at]):
+                more = whole([*planned[at], task]) if whole else spent[at] + takes
+                if more <= available:
+                    break
+        else:
+            at, more = len(planned), takes
             planned.append([])
-            left.append(available)
+            spent.append(0)
+            names.append(set())
         planned[at].append(task)
-        left[at] -= takes
+        spent[at] = more
+        names[at] |= mine
         if "id" in task:
             place[task["id"]] = at
     return planned
-
-
-def _meet(task: dict, others: list[dict]) -> bool:
-    mine = _named(task)
-    return any(not mine.isdisjoint(_named(other)) for other in others)
-
-
-def _named(task: dict) -> set:
-    return {*task.get("files", ()), *task.get("creates", ())}
 
 
 def _expanded(tasks: list[dict], available: int, cost: "Cost", near: "Near") -> list[dict]:

@@ -1,5 +1,6 @@
 """What a task will cost whose files are known beforehand: so much at all, for each letter of its words, for
-each file it changes, makes or only reads, and a share of what these files hold.
+each file it changes, makes or only reads, and a share of what these files hold: a smaller one of those that
+the window holds already.
 
 The shares are learned from past tasks, so that as many cost more as cost less, by factors: a task that cost
 a third is as far off as one that cost three times as much.
@@ -7,40 +8,51 @@ a third is as far off as one that cost three times as much.
 
 from math import exp, log
 
+from holdfast.core import spread
 from holdfast.core.plain import PER_TOKEN
+from holdfast.core.spread import OTHERS, Spread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    Past = tuple[str, "Facts", int]  # session, what was known, cost
+
 #: Tasks from which on they are believed.
 LEAST = 20
-#: Four in five lie between.
-LOW, HIGH = 0.1, 0.9
 #: Tokens of a file of which nothing else is known.
 PER_FILE = 2000
 #: What the client shows of a file before its content begins, and a number before each line.
 _SHOWN, _AROUND = 1.2, 300
 #: More of one file the client does not read at once.
 _MOST_OF_FILE = 25_000
-#: Where learning begins, in tokens: at all, a letter, a file changed, made, read, a token of them; and how
-#: many tasks of which nothing is known that counts for.
-_FIRST, _COUNTS = (3000.0, 0.5, 3000.0, 4000.0, 1000.0, 0.3), 1.0
+#: Where learning begins, in tokens: at all, a letter, a file changed, made, read, a token of them, one that
+#: is in the window; and how many tasks of which nothing is known that counts for.
+_FIRST, _COUNTS = (3000.0, 0.5, 3000.0, 4000.0, 1000.0, 0.3, 0.1), 1.0
 #: Factors that are nearer than this are as good as right.
 _NEAR = 0.2
 _ROUNDS = 25
-#: The last of a session by which its pace is known, and how many others that counts against.
-_LAST, _OTHERS = 8, 4
+#: The last of a session by which its pace is known.
+LAST = 8
 
 
 class Facts:
     """What is known of a task before it is done. `changed` and `read`: tokens of the files that it changes,
-    and of those it only reads; `reads` is -1 where nobody has said which these are."""
+    and of those it only reads; `changed_held` and `read_held`: of these, what the window holds already.
+    `reads` is -1 where nobody has said which these are."""
 
-    __slots__ = ("changed", "changes", "creates", "letters", "read", "reads")
+    __slots__ = ("changed", "changed_held", "changes", "creates", "letters", "read", "read_held", "reads")
 
     def __init__(
-        self, letters: int, changes: int, creates: int, reads: int, changed: int, read: int
+        self,
+        letters: int,
+        changes: int,
+        creates: int,
+        reads: int,
+        changed: int,
+        read: int,
+        changed_held: int = 0,
+        read_held: int = 0,
     ) -> None:
         self.letters = letters
         self.changes = changes
@@ -48,9 +60,12 @@ class Facts:
         self.reads = reads
         self.changed = changed
         self.read = read
+        self.changed_held = changed_held
+        self.read_held = read_held
 
     def as_list(self) -> list[int]:
-        return [self.letters, self.changes, self.creates, self.reads, self.changed, self.read]
+        counts = [self.letters, self.changes, self.creates, self.reads]
+        return [*counts, self.changed, self.read, self.changed_held, self.read_held]
 
 
 def file_tokens(size: int | None) -> int:
@@ -59,45 +74,43 @@ def file_tokens(size: int | None) -> int:
 
 
 class Model:
-    """Tokens by facts, and the factors between which the truth lay."""
+    """Tokens by facts, and how far off they were."""
 
-    __slots__ = ("high", "low", "rows", "shares", "with_reads")
+    __slots__ = ("rows", "shares", "spread", "with_reads")
 
-    def __init__(self, shares: "Sequence[float]", with_reads: bool, rows: int) -> None:
+    def __init__(self, shares: "Sequence[float]", with_reads: bool, told: "Sequence[Past]") -> None:
         self.shares = shares
         self.with_reads = with_reads
-        self.rows = rows
-        self.low = self.high = 1.0
+        self.rows = len(told)
+        self.spread: Spread = spread.learned([(name, self(facts) or 1, cost) for name, facts, cost in told])
 
     def __call__(self, facts: Facts) -> int:
         return round(sum(map(_times, self.shares, _parts(facts, self.with_reads))))
 
 
-def learned(rows: "Sequence[tuple[Facts, int]]", with_reads: bool) -> Model | None:
+def learned(rows: "Sequence[Past]", with_reads: bool) -> Model | None:
     """By tasks of which it was said which files they only read, or else without. None: they are too few."""
-    told = [(facts, cost) for facts, cost in rows if cost > 0 and (facts.reads >= 0 or not with_reads)]
+    told = [row for row in rows if row[2] > 0 and (row[1].reads >= 0 or not with_reads)]
     if len(told) < LEAST:
         return None
-    points = [(_parts(facts, with_reads), log(cost)) for facts, cost in told]
-    first = _FIRST if with_reads else (*_FIRST[:4], _FIRST[5])
-    model = Model(_fitted(points, [log(share) for share in first]), with_reads, len(told))
-    off = sorted(cost / max(1, model(facts)) for facts, cost in told)
-    model.low, model.high = off[int(len(off) * LOW)], off[min(len(off) - 1, int(len(off) * HIGH))]
-    return model
+    points = [(_parts(facts, with_reads), log(cost)) for _, facts, cost in told]
+    first = _FIRST if with_reads else (*_FIRST[:4], *_FIRST[5:])
+    return Model(_fitted(points, [log(share) for share in first]), with_reads, told)
 
 
 def pace(pairs: "Sequence[tuple[int, int]]") -> float:
     """Of (estimate, cost) of what a session has done: how much more it takes than others, as far as so few
     tell."""
-    off = [log(cost / estimate) for estimate, cost in pairs if estimate > 0 and cost > 0][-_LAST:]
-    return exp(sum(off) / (len(off) + _OTHERS))
+    off = [log(cost / estimate) for estimate, cost in pairs if estimate > 0 and cost > 0][-LAST:]
+    return exp(sum(off) / (len(off) + OTHERS))
 
 
 def _parts(facts: Facts, with_reads: bool) -> tuple:
+    counts = 1, facts.letters, facts.changes, facts.creates
     if with_reads:
-        tokens = facts.changed + facts.read
-        return 1, facts.letters, facts.changes, facts.creates, facts.reads, tokens
-    return 1, facts.letters, facts.changes, facts.creates, facts.changed
+        held = facts.changed_held + facts.read_held
+        return *counts, facts.reads, facts.changed + facts.read - held, held
+    return *counts, facts.changed - facts.changed_held, facts.changed_held
 
 
 def _times(share: float, part: float) -> float:

@@ -1,31 +1,54 @@
 """What a prompt caused: the turns until the next one, and what they added to the window."""
 
-from holdfast.core import spoken
+from holdfast.core import shell, spoken
 from holdfast.core.foreseen import Facts, file_tokens
 from holdfast.core.rewind import Rewinds
 from holdfast.core.transcript import Entry, count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable
 
 #: Tools that name a file: one shows it, one writes all of it, the others change it.
 _READS, _WRITES = "Read", "Write"
 _TOUCH = (_READS, _WRITES, "Edit", "MultiEdit")
+_SHELL = "Bash"
+#: What a command puts here is its own, and no file that anybody would have planned with.
+_PASSING = ("/dev/", "/tmp/", "/private/tmp/", "/var/folders/")  # noqa: S108 - nothing is put there
 _BRACKETS = str.maketrans("'\"`()[]{}<>,;:!?", " " * 16)
 
 
 class Stretch:
     """`words`: what was typed. `cost`: the tokens by which the window grew from one response to the next,
     all in all; what a compaction took away does not count against it. `changed` and `read`: files with
-    their bytes as they were before, None where nobody knows; what is changed is not also read."""
+    their bytes as they were before, None where nobody knows; what is changed is not also read. `before`
+    and `window`: the files that the window held when it began, and when it ended. `by_tool`: some of these
+    were touched by a tool for files, not by a command alone. `is_done`: it was not cut off."""
 
-    __slots__ = ("changed", "cost", "created", "files", "offset", "read", "turns", "words")
+    __slots__ = (
+        "before",
+        "by_tool",
+        "changed",
+        "cost",
+        "created",
+        "files",
+        "is_done",
+        "offset",
+        "read",
+        "turns",
+        "uuid",
+        "window",
+        "words",
+    )
 
-    def __init__(self, words: str, offset: int) -> None:
+    def __init__(self, words: str, offset: int, uuid: str = "", before: frozenset = frozenset()) -> None:
         self.words = words
         self.offset = offset
+        self.uuid = uuid
+        self.before = before
+        self.window = set(before)
         self.turns = self.cost = 0
+        self.is_done = self.by_tool = False
         self.files: set[str] = set()
         self.changed: dict[str, int | None] = {}
         self.read: dict[str, int | None] = {}
@@ -44,14 +67,20 @@ class Stretch:
         else:
             self.changed[path] = size
 
-    def facts(self) -> Facts | None:
+    def touched(self) -> set:
+        return {*self.changed, *self.read, *self.created}
+
+    def facts(self, held: "Container[str] | None" = None) -> Facts | None:
         """As somebody would have known them who had planned it: with the files it will change and read, and
-        their sizes then. None where it touched none."""
-        if not (self.changed or self.read or self.created):
+        their sizes then; `held` are those in the window, as it began where nothing else is said. None where
+        no tool has touched any: that a command names one does not make a task of it."""
+        if not self.by_tool:
             return None
-        changed, read = (sum(map(file_tokens, of.values())) for of in (self.changed, self.read))
-        counts = len(self.changed), len(self.created), len(self.read)
-        return Facts(len(self.words), *counts, changed, read)
+        held = self.before if held is None else held
+        changed, read = self.changed, self.read
+        tokens = [sum(map(file_tokens, of.values())) for of in (changed, read)]
+        there = [sum(file_tokens(of[path]) for path in of if path in held) for of in (changed, read)]
+        return Facts(len(self.words), len(changed), len(self.created), len(read), *tokens, *there)
 
     def task(self) -> dict:
         """As somebody would have written it down before: with the files it names, and no more."""
@@ -61,47 +90,91 @@ class Stretch:
 
 def stretches(lines: "Iterable[tuple[Entry, dict]]") -> "list[Stretch]":
     """Of one session, oldest first; of what a rewind left behind nothing. One in which nothing was answered
-    cost nothing, and is left out."""
+    cost nothing, and is left out; what the window holds after it is what the last of them ends with."""
     kept = [(made, record) for made, record in lines if not made.agent]
     rewinds = Rewinds()
     for made, _ in kept:
         rewinds.take(made)
-    return [one for one in _cut(kept, rewinds.dead) if one.turns]
+    cut = _Cut()
+    for made, record in kept:
+        if not any(start <= made.offset < end for start, end in rewinds.dead):
+            cut.take(made, record)
+    found = [one for one in cut.found if one.turns]
+    if found:
+        found[-1].window = cut.found[-1].window
+    return found
 
 
-def _cut(lines: "list[tuple[Entry, dict]]", dead: list) -> "Iterator[Stretch]":
-    current: Stretch | None = None
-    last, message = 0, ""
-    asked: dict[str, tuple[str, str]] = {}
-    sizes: dict[str, int | None] = {}
-    for made, record in lines:
-        if any(start <= made.offset < end for start, end in dead):
-            continue
-        if made.kind == "prompt":
-            if current:
-                yield current
-            current = Stretch(spoken.typed(record), made.offset)
+class _Cut:
+    """The entries of a session, one after the other."""
+
+    def __init__(self) -> None:
+        self.found: list[Stretch] = []
+        self._last, self._message = 0, ""
+        self._asked: dict[str, tuple[str, str, str]] = {}
+        self._sizes: dict[str, int | None] = {}
+        self._window: set[str] = set()
+
+    def take(self, made: Entry, record: dict) -> None:
+        if (words := _typed(made, record)) is not None:
+            self.found.append(Stretch(words, made.offset, made.uuid, frozenset(self._window)))
+            self._window = self.found[-1].window
         elif made.kind == "boundary":
-            last = 0
-        elif made.kind == "result" and current:
-            for name, is_error, result, _ in made.results:
-                tool, path = asked.pop(name, ("", ""))
-                if path and not is_error:
-                    before, after, is_new = _sizes(tool, result, sizes.get(path))
-                    current.touch(path, tool == _READS, is_new, before)
-                    sizes[path] = after
+            self._last = 0
+            self._window.clear()
+            if self.found and not self.found[-1].turns:
+                self.found[-1].before = frozenset()
         elif made.kind == "answer" and not made.failed:
-            used = made.usage.context + made.usage.output if made.usage else 0
-            if current:
-                current.turns += made.message != message
-                for name, tool, given in made.uses:
-                    if type(path := given.get("file_path")) is str:
-                        current.files.add(path)
-                        asked[name] = (tool, path) if tool in _TOUCH else ("", "")
-                current.cost += max(0, used - last) if last and used else 0
-            last, message = used or last, made.message
-    if current:
-        yield current
+            self._answer(made)
+        elif self.found and made.denied:
+            self.found[-1].is_done = False
+        if made.kind == "result" and self.found:
+            self._results(made, self.found[-1])
+
+    def _answer(self, made: Entry) -> None:
+        used = made.usage.context + made.usage.output if made.usage else 0
+        if self.found:
+            current = self.found[-1]
+            current.turns += made.message != self._message
+            current.is_done = not made.uses
+            for name, tool, given in made.uses:
+                if type(path := given.get("file_path")) is str:
+                    current.files.add(path)
+                    if tool in _TOUCH:
+                        self._asked[name] = tool, path, ""
+                elif tool == _SHELL and type(command := given.get("command")) is str:
+                    self._asked[name] = tool, command, made.cwd
+            current.cost += max(0, used - self._last) if self._last and used else 0
+        self._last, self._message = used or self._last, made.message
+
+    def _results(self, made: Entry, current: Stretch) -> None:
+        for name, is_error, result, _ in made.results:
+            tool, said, folder = self._asked.pop(name, ("", "", ""))
+            if is_error:
+                continue
+            if tool == _SHELL:
+                for path, how in shell.files(said, folder):
+                    if not path.startswith(_PASSING):
+                        # What is changed in its place was there before, as is what was met before.
+                        is_new = how == shell.PUT and path not in self._sizes
+                        size = self._sizes.setdefault(path, None)
+                        current.touch(path, how == shell.SHOWN, is_new, size)
+                        self._window.add(path)
+            elif tool:
+                before, after, is_new = _sizes(tool, result, self._sizes.get(said))
+                current.touch(said, tool == _READS, is_new, before)
+                current.by_tool = True
+                self._sizes[said] = after
+                self._window.add(said)
+
+
+def _typed(made: Entry, record: dict) -> str | None:
+    """What a person typed to give the model something to do: also a command of theirs, which the client
+    writes down in its own words. None for all else."""
+    if made.kind == "prompt":
+        return spoken.typed(record)
+    words = spoken.slash_command(record) if made.kind == "note" else ""
+    return words if words.partition(" ")[0] not in spoken.TO_CLIENT else None
 
 
 def _sizes(tool: str, result: object, known: int | None) -> tuple:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 import msgspec
@@ -14,7 +14,7 @@ from holdfast.core.costs import apart, median_error
 from holdfast.disk import client, files
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops import cochange, costs, tasklist
-from holdfast.ops.context import measured
+from holdfast.ops.context import find, measured
 from holdfast.ops.health import health
 from holdfast.ops.progress import Bar
 
@@ -41,9 +41,12 @@ class PlannedTask:
 
 @dataclass(frozen=True)
 class PlannedBatch:
+    """`estimate` and `likely` are of all its tasks together: surer than one, and no plain sum of them."""
+
     name: str
     tasks: list[PlannedTask]
     estimate: int
+    likely: list[int]
 
 
 @dataclass(frozen=True)
@@ -97,22 +100,22 @@ def plan(
         Write the workflow to this file, for `holdfast run`.
     """
     folder = os.getcwd()
+    session = session and find(app, session)[0].session
     room, room_from = _budget(app, session, budget)
     listed = tasklist.read(path, folder)
     if out and os.path.exists(out) and os.path.samefile(out, path):
         raise BadInput(f"{out} is the list of tasks itself: name another file for the workflow")
     scales = costs.scales(app)
-    pace = costs.pace(app, session, scales) if session else 1.0
-    cost = _cost(listed, folder, scales, pace)
+    going = costs.going(app, session, scales) if session else costs.Going()
+    if room_from == "fresh":
+        going = going._replace(held=frozenset())  # a new session has read nothing
+    by = _Estimates(listed, folder, scales, going)
     names = [name for task in tasklist.everything(listed) for name in task.get("files", ())]
     planned = batch.batches(
-        listed, room, cost, together.by_history(cochange.shares(folder, names, app.environ))
+        listed, room, by.cost, together.by_history(cochange.shares(folder, names, app.environ)), by.whole
     )
-    shown = [
-        PlannedBatch(f"batch_{number}", [_shown(task, cost, scales) for task in one], sum(map(cost, one)))
-        for number, one in enumerate(planned)
-    ]
-    made = _workflow(planned, cost, room, folder)
+    shown = [by.batch(f"batch_{number}", one) for number, one in enumerate(planned)]
+    made = _workflow(planned, by.cost, room, folder)
     if out:
         _write(out, made)
     warnings = [f"{task.id}: {task.warning}" for one in shown for task in one.tasks if task.warning]
@@ -127,7 +130,7 @@ def plan(
         warnings,
         made,
         os.path.abspath(out) if out else "",
-        round(pace, 2),
+        round(going.pace, 2),
     )
 
 
@@ -144,30 +147,59 @@ def _budget(app: Holdfast, session: str | None, budget: int | None) -> tuple[int
     return measured(app, session).capacity * app.config["orchestrator.room_percent"] // 100, "fresh"
 
 
-def _cost(listed: list[dict], folder: str, scales: costs.Scales, pace: float) -> Callable[[dict], int]:
-    names = {name for task in tasklist.everything(listed) for name in tasklist.named(task)}
-    sizes = {name: costs.file_tokens(folder, name) for name in names}
+class _Estimates:
+    """Of the tasks of one list, for one session that goes on, or for none."""
 
-    def cost(task: dict) -> int:
-        return round(scales.cost(task, sizes) * pace)
+    def __init__(self, listed: list[dict], folder: str, scales: costs.Scales, going: costs.Going) -> None:
+        names = {name for task in tasklist.everything(listed) for name in tasklist.named(task)}
+        self._sizes = {name: costs.file_tokens(folder, name) for name in names}
+        self._scales, self._going = scales, going
+        self._held = costs.named_in(going.held, folder, names)
+        self._costs: dict[tuple[int, frozenset[str]], tuple[dict, int]] = {}
 
-    return cost
+    def cost(self, task: dict) -> int:
+        return self._cost(task, ())
 
+    def _cost(self, task: dict, more: Container[str]) -> int:
+        """Kept, since tasks are asked for again with every batch they might go into: by what is held of
+        their own files, beside the task, so that no other takes its place in memory."""
+        held = frozenset(name for name in tasklist.named(task) if name in self._held or name in more)
+        at = id(task), held
+        if at not in self._costs:
+            estimate = round(self._scales.cost(task, self._sizes, held) * self._going.pace)
+            self._costs[at] = task, estimate
+        return self._costs[at][1]
 
-def _shown(task: dict, cost: Callable[[dict], int], scales: costs.Scales) -> PlannedTask:
-    estimate, scale = cost(task), scales.of(task)
-    warning = str(task.get("warning", ""))
-    if estimate > batch.LARGEST_WINDOW:
-        warning = f"{batch.WARNING}: {TOO_LARGE}"
-    return PlannedTask(
-        id=str(task.get("id", "")),
-        description=task["description"],
-        estimate=estimate,
-        likely=[round(estimate * scale.low), round(estimate * scale.high)],
-        files=[*task.get("files", ()), *task.get("creates", ())],
-        depends_on=task.get("depends_on", []),
-        warning=warning,
-    )
+    def whole(self, tasks: list[dict]) -> int:
+        return self._together(tasks)[0]
+
+    def _together(self, tasks: list[dict]) -> tuple[int, int, int]:
+        """What one has read is in the window for the next, where they are done in one session."""
+        more, estimates = set[str](), []
+        for task in tasks:
+            estimates.append(self._cost(task, more))
+            if self._going.held:
+                more.update(tasklist.named(task))
+        return self._scales.together(tasks, estimates, self._going.told)
+
+    def batch(self, name: str, tasks: list[dict]) -> PlannedBatch:
+        estimate, *likely = self._together(tasks)
+        return PlannedBatch(name, [self._task(task) for task in tasks], estimate, likely)
+
+    def _task(self, task: dict) -> PlannedTask:
+        estimate = self.cost(task)
+        warning = str(task.get("warning", ""))
+        if estimate > batch.LARGEST_WINDOW:
+            warning = f"{batch.WARNING}: {TOO_LARGE}"
+        return PlannedTask(
+            id=str(task.get("id", "")),
+            description=task["description"],
+            estimate=estimate,
+            likely=list(self._scales.likely(task, estimate)),
+            files=[*task.get("files", ()), *task.get("creates", ())],
+            depends_on=task.get("depends_on", []),
+            warning=warning,
+        )
 
 
 def _workflow(
@@ -196,11 +228,12 @@ def calibrate(app: Holdfast, folder: str = "") -> Calibrated:
     paths = _transcripts(app, folder)
     found: dict[str, dict[str, costs.Row]] = {}
     rows: dict[str, costs.Row] = {}
+    known = set[str]()
     with Bar("reading sessions", counts=True) as bar:
         for number, path in enumerate(paths):
             bar.show(number, len(paths))
             name = os.path.basename(path).removesuffix(".jsonl")
-            own = {f"{name}@{one.offset}": costs.row(one) for one in costs.of_transcript(path) if one.cost}
+            own = {f"{name}@{one.offset}": costs.row(one) for one in costs.apart(path, known)}
             found[name] = own
             rows |= own
     if not rows:
@@ -228,8 +261,8 @@ def as_planned(sessions: dict[str, dict[str, costs.Row]]) -> list[tuple[int, int
     names, pairs = list(sessions), []
     for first in range(min(_FOLDS, len(names))):
         apart_from = set(names[first::_FOLDS])
-        others = [row for name in names if name not in apart_from for row in sessions[name].values()]
-        model = foreseen.learned([(known, row.cost) for row in others if (known := row.known())], True)
+        others = {at: row for name in names if name not in apart_from for at, row in sessions[name].items()}
+        model = foreseen.learned(costs.with_files(others), True)
         mine = [row for name in apart_from for row in sessions[name].values()]
         pairs += [(model(known), row.cost) for row in mine if (known := row.known())] if model else []
     return pairs
