@@ -102,7 +102,7 @@ def _hooks(name: str, machine: Machine, asks: bool) -> Iterator[Contender]:
         writer = made.Session(machine.root / f"{session}.jsonl", session=session)
         writer.grow_to(200_000)
         run(hook, writer.session_start(machine.project), machine.env)
-        said = writer.post_tool_use() if event == CALL else writer.pre_compact(machine.project)
+        said = writer.post_tool_batch() if event == CALL else writer.pre_compact(machine.project)
         run(hook, said, machine.env)
         yield Contender(f"{event}, {name}", argv, said, writer.turn, machine.env)
 

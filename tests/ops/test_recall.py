@@ -359,7 +359,7 @@ def test_hooks_note_a_session_once_it_is_saved_or_ends_and_nothing_else(home, pr
     work.prompt("look at the tide")
     work.call("Bash", "ok", command="ls")
     work.hook(
-        "PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={}, tool_use_id="t"
+        "PostToolBatch", tool_name="Bash", tool_input={"command": "ls"}, tool_response={}, tool_use_id="t"
     )
     assert not (home / "memory-spool.jsonl").exists()
     work.say(DECIDED)

@@ -74,7 +74,12 @@ def _(value: Instructions) -> RenderableType:
             one.lines,
             one.marked or "",
             "client" if one.reloaded else "holdfast",
-            Text(one.problem or (f"imported by {one.imported_by}" if one.imported_by else ""), style="dim"),
+            Text(
+                ", ".join(
+                    filter(None, [one.problem, f"imported by {one.imported_by}" if one.imported_by else ""])
+                ),
+                style="dim",
+            ),
         )
         for one in value
     )

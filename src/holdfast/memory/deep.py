@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from holdfast.app import Holdfast
 from holdfast.clock import elapsed
-from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.errors import HoldfastError, MissingExtra, Unavailable
 from holdfast.memory import embed, own
 from holdfast.memory.feed import Fed, Feed, embedded
 from holdfast.memory.index import Index
@@ -109,11 +109,18 @@ class Asked:
         return {**self._ask(lambda team: team.rows(uids), dict), **found}
 
     def tell_to_forget(self, projects: Iterable[str], shapes: list[str]) -> None:
-        """Kept until the team was told. `projects` are folders, or names that the team has for them."""
+        """Kept until the team was told. `projects` are folders, or names that the team has for them.
+        Unavailable: git does not say which it is, and nobody is told anything."""
         if self.app.config["store.url"]:
-            from holdfast.store.projects import name_of, travels
+            from holdfast.store.named import Projects
+            from holdfast.store.projects import travels
 
-            names = {name_of(one) if one.startswith("/") else one for one in projects}
+            known = Projects(self.app)
+            names = {known.name(one) or one if one.startswith("/") else one for one in projects}
+            if known.unsure:
+                raise Unavailable(
+                    f"git does not say where {min(known.unsure)} comes from; nothing was erased, try again"
+                )
             for name in sorted(one for one in names if travels(one, self.app.config["team.projects"])):
                 own.owe(self.app, name, shapes)
 

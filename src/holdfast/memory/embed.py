@@ -110,7 +110,7 @@ class Wordllama:
 class MiniLM:
     """all-MiniLM-L6-v2, from whichever package brings its weights."""
 
-    model, size, trust = "all-minilm-l6-v2-384", 384, 2.0
+    model, size, trust = "all-minilm-l6-v2-384", 384, 1.0
 
     @staticmethod
     def folder() -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import mul
+from typing import NamedTuple
 
+from holdfast.memory import dates
 from holdfast.memory.embed import Embedder
 from holdfast.memory.shelf import Filter, Row, Shelf
 from holdfast.memory.terms import STOP, telling, words
@@ -20,22 +23,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weights:
-    """As `bench/recall.py --tune` chooses them, on five conversations of LoCoMo."""
+    """As `bench/crossfit.py` chooses them on conversations 1 to 5 of LoCoMo."""
 
     words: float = 1.0
-    vector: float = 0.2
-    #: The mean of an item's vector and those beside it; where nothing stands beside it, its own.
-    window: float = 0.3
+    vector: float = 0.4
+    #: The mean of an item's cosine and of those beside it; where nothing stands beside it, its own.
+    window: float = 0.6
     #: The question names who said it.
-    by: float = 0.2
+    by: float = 0.3
     #: It asks when, and there is a time in it.
-    time: float = 0.2
+    time: float = 0.3
+    #: It was said at a time that the question names.
+    dated: float = 0.5
     #: An item that asks does not answer.
-    asks: float = -0.2
+    asks: float = -0.3
+    #: What follows an item that asks answers it: so much of what speaks for that speaks for this.
+    answers: float = 0.3
     #: A word that a larger share of the items holds is not made part of the vector; one above the second
     #: is not looked for.
     too_common: float = 0.1
     no_use: float = 0.4
+
+    def trusting(self, much: float) -> Weights:
+        """How much vectors count is the embedder's to say."""
+        return replace(self, vector=self.vector * much, window=self.window * much)
 
 
 WEIGHTS = Weights()
@@ -71,6 +82,24 @@ class Query:
     named: frozenset[str] = field(default_factory=frozenset)
 
 
+class Parts(NamedTuple):
+    """What speaks for an item, each about 0 to 1; they are added up, each by the weight of its name."""
+
+    words: float
+    vector: float
+    window: float
+    by: float
+    time: float
+    dated: float
+    asks: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    row: Row
+    parts: Parts
+
+
 def search(
     shelf: Shelf,
     embedder: Embedder | None,
@@ -81,21 +110,37 @@ def search(
 ) -> list[Found]:
     """The best, best first; of those that say the same, one."""
     if embedder:
-        near = {"vector": weights.vector * embedder.trust, "window": weights.window * embedder.trust}
-        weights = replace(weights, **near)
+        weights = weights.trusting(embedder.trust)
+    found = candidates(shelf, embedder, text, where, looked_into(most), weights)
+    best = sorted(_scored(found, weights), key=lambda one: (-one.score, -one.row.at, one.row.uid))
+    return _distinct(best, most)
+
+
+def looked_into(most: int) -> int:
+    """How many candidates are weighed, where so many are asked for: a row of each has to be read."""
+    return max(_LOOKED_INTO, 3 * most)
+
+
+def candidates(
+    shelf: Shelf, embedder: Embedder | None, text: str, where: Filter, most: int, weights: Weights
+) -> dict[str, Candidate]:
+    """By uid. The weights say what is looked for and which are worth a closer look, not what speaks for
+    them."""
     query = asked(shelf, text, where, weights)
     by_words = dict(shelf.keyword(query.words, where, _MOST))
+    by_vector, windows = dict[str, float](), dict[str, float]()
     vector = embedder.vectors([query.meant])[0] if embedder and query.meant else None
     model = embedder.model if embedder else ""
-    by_vector, windows = dict[str, float](), dict[str, float]()
     if vector is not None:
         by_vector = dict(shelf.nearest(model, vector, where, _MOST))
         by_vector |= shelf.similar(model, vector, [uid for uid in by_words if uid not in by_vector])
-    rows = shelf.rows(_best(by_words, by_vector, weights, max(_LOOKED_INTO, 3 * most)))
-    if vector is not None:
-        windows = _windows(shelf, model, vector, rows, by_vector)
-    scored = _scored(query, rows, by_words, by_vector, windows, weights)
-    return _distinct(sorted(scored, key=lambda one: (-one.score, -one.row.at, one.row.uid)), most)
+    scale = (min(by_vector.values(), default=0.0), max(by_vector.values(), default=0.0))
+    lexical = _scaled(by_words, (0.0, max(by_words.values(), default=0.0)))
+    dense = _scaled(by_vector, scale)
+    rows = shelf.rows(_best(lexical, dense, weights, most))
+    if vector is not None and by_vector:
+        windows = _scaled(_windows(shelf, model, vector, rows, by_vector), scale)
+    return _weighed(query, rows, lexical, dense, windows)
 
 
 def asked(shelf: Shelf, text: str, where: Filter, weights: Weights = WEIGHTS) -> Query:
@@ -132,17 +177,14 @@ def _is_common(word: str, shares: dict[str, float], limit: float) -> bool:
     return bool(parts) and all(shares.get(part, 0.0) > limit for part in parts)
 
 
-def _best(
-    by_words: dict[str, float], by_vector: dict[str, float], weights: Weights, most: int
-) -> list[str]:
+def _best(lexical: dict[str, float], dense: dict[str, float], weights: Weights, most: int) -> list[str]:
     """Of all candidates those that are worth a closer look."""
-    lexical, dense = _scaled(by_words, from_zero=True), _scaled(by_vector)
     near = weights.vector + weights.window
 
     def fit(uid: str) -> float:
         return weights.words * lexical.get(uid, 0.0) + near * dense.get(uid, 0.0)
 
-    return sorted({**by_words, **by_vector}, key=fit, reverse=True)[:most]
+    return sorted({**lexical, **dense}, key=fit, reverse=True)[:most]
 
 
 def _windows(
@@ -159,44 +201,50 @@ def _windows(
     return windows
 
 
-def _scored(
+def _weighed(
     query: Query,
     rows: dict[str, Row],
-    by_words: dict[str, float],
-    by_vector: dict[str, float],
+    lexical: dict[str, float],
+    dense: dict[str, float],
     windows: dict[str, float],
-    weights: Weights,
-) -> list[Found]:
+) -> dict[str, Candidate]:
     asks_when = not _WHEN.isdisjoint(words(query.text))
-    lexical = _scaled(by_words, from_zero=True)
-    dense, window = _scaled(by_vector), _scaled(windows)
-    found = []
+    then = dates.named(query.text)
+    found = {}
     for uid, row in rows.items():
-        score = (
-            weights.words * lexical.get(uid, 0.0)
-            + weights.vector * dense.get(uid, 0.0)
-            + weights.window * window.get(uid, 0.0)
+        parts = Parts(
+            words=lexical.get(uid, 0.0),
+            vector=dense.get(uid, 0.0),
+            window=windows.get(uid, 0.0),
+            by=float(bool(row.by) and not query.named.isdisjoint(words(row.by))),
+            time=float(asks_when and _has_time(row.text)),
+            dated=dates.nearness(row.first_at, then),
+            asks=float(row.text.rstrip().endswith("?")),
         )
-        if row.by and not query.named.isdisjoint(words(row.by)):
-            score += weights.by
-        if asks_when and _has_time(row.text):
-            score += weights.time
-        if row.text.rstrip().endswith("?"):
-            score += weights.asks
-        found.append(Found(row, score))
+        found[uid] = Candidate(row, parts)
     return found
+
+
+def _scored(found: dict[str, Candidate], weights: Weights) -> list[Found]:
+    each = [getattr(weights, name) for name in Parts._fields]
+    fits = {uid: sum(map(mul, each, one.parts)) for uid, one in found.items()}
+    scored = []
+    for uid, one in found.items():
+        answered = found.get(one.row.before)
+        more = max(0.0, fits[answered.row.uid]) if answered and answered.parts.asks else 0.0
+        scored.append(Found(one.row, fits[uid] + weights.answers * more))
+    return scored
 
 
 def _has_time(text: str) -> bool:
     return any(word in _TIMES or (len(word) == 4 and word.isdecimal()) for word in words(text))
 
 
-def _scaled(fits: dict[str, float], from_zero: bool = False) -> dict[str, float]:
-    """From 0 to 1, for this question."""
-    if not fits:
-        return {}
-    low, high = 0.0 if from_zero else min(fits.values()), max(fits.values())
-    return {uid: (fit - low) / (high - low) if high > low else 1.0 for uid, fit in fits.items()}
+def _scaled(fits: dict[str, float], scale: tuple[float, float]) -> dict[str, float]:
+    """From 0 to 1, for this question. Where all fit alike, that says nothing for any of them: a single one
+    would else have the most there is, however little it fits."""
+    low, high = scale
+    return {uid: (fit - low) / (high - low) if high > low else 0.0 for uid, fit in fits.items()}
 
 
 def _distinct(found: Sequence[Found], most: int) -> list[Found]:

@@ -180,9 +180,9 @@ def erase(app: Holdfast, uids: list[str]) -> Erased:
         shapes = sorted({row.shape for row in rows.values()})
         alike = memory.shelf.alike(shapes)  # also what says the same elsewhere
         projects = {row.project for row in (*rows.values(), *memory.shelf.rows(alike).values())}
+        memory.tell_to_forget(projects, shapes)
         own.forget(app, shapes)
         own.unlearn(app, {said["uid"] for said in own.learned(app) if shape(said["text"]) in shapes})
-        memory.tell_to_forget(projects, shapes)
         gone = memory.shelf.remove(alike)
         waits = memory.sent()
         here = [row for row in rows.values() if not isinstance(row, Told)]
