@@ -25,7 +25,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -75,10 +75,12 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file: IO[bytes] | None = None
 
     def say(self, *words: object) -> None:
-        with self.path.open("ab", buffering=0) as file:
-            file.write(" ".join(map(str, words)).encode() + b"\n")
+        if self._file is None:
+            self._file = self.path.open("ab", buffering=0)
+        self._file.write(" ".join(map(str, words)).encode() + b"\n")
 
     def lines(self, kind: str) -> list[list[str]]:
         if not self.path.exists():

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -53,10 +53,12 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file: IO[bytes] | None = None
 
     def say(self, *words: object) -> None:
-        with self.path.open("ab", buffering=0) as file:
-            file.write(json.dumps(words).encode() + b"\n")
+        if self._file is None:
+            self._file = self.path.open("ab", buffering=0)
+        self._file.write(json.dumps(words).encode() + b"\n")
 
     def lines(self) -> list[list]:
         raw = self.path.read_bytes().split(b"\n")[:-1] if self.path.exists() else []
@@ -99,7 +101,7 @@ class Agent:
 
     def _read(self, _: int) -> None:
         at = now()
-        found = board.since(self.home, self.where.key, self.place)
+        found = board.since(self.home, self.where.key, self.place, self.reader)
         waiting = found.waiting(self.reader, at)
         if waiting:
             ids = [one["id"] for one in waiting]

@@ -81,7 +81,7 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> tuple[
 def _made_before(
     folder: Path, home: Path, project: Path, argv: list[str], mb: float, environ: dict[str, str]
 ) -> Contender:
-    """After a compaction whose summary was made a turn ago: there is work that no checkpoint has. The
+    """After a compaction whose summary was made a prompt ago: there is work that no checkpoint has. The
     PostCompact that follows each takes it."""
     path = folder / f"before-{mb:g}mb.jsonl"
     writer = made.Session(path, session=f"before-{mb:g}")
@@ -91,6 +91,7 @@ def _made_before(
 
     def prepare() -> None:
         run(argv, writer.post_compact(project), environ)
+        writer.prompt()
         writer.turn()
 
     name = f"SessionStart, summary made before, {mb:g} MB transcript"

@@ -37,10 +37,10 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
         path = folder / f"{mb:g}mb.jsonl"
         writer = made.Session(path, session=f"s-{mb:g}")
         writer.grow_to(int(mb * 1e6))
-        event = writer.post_tool_use()
+        event = writer.post_tool_batch()
         first = Contender("", [python, "-I", "-S", str(LAUNCH)], event)
         read_all(environ, first, folder / "home" / "sessions" / f"s-{mb:g}" / "state.json", path)
-        contenders.append(Contender(f"PostToolUse, {mb:g} MB transcript", first.argv, event, writer.turn))
+        contenders.append(Contender(f"PostToolBatch, {mb:g} MB transcript", first.argv, event, writer.turn))
         line = writer.statusline()
         argv = [*first.argv, "statusline"]
         contenders.append(Contender(f"statusline, {mb:g} MB transcript", argv, line, writer.turn))
@@ -68,7 +68,7 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> str:
 
 def alone(folder: Path, python: str, mb: float, config: str) -> Contender:
     """A hook with a home and a transcript of its own, and with a config.yaml or without."""
-    name = f"PostToolUse by itself, {'with a' if config else 'no'} config.yaml"
+    name = f"PostToolBatch by itself, {'with a' if config else 'no'} config.yaml"
     home = folder / name
     home.mkdir()
     environ = {"HOLDFAST_HOME": str(home), "HOME": str(folder)}
@@ -78,7 +78,9 @@ def alone(folder: Path, python: str, mb: float, config: str) -> Contender:
     path = folder / f"{name}.jsonl"
     writer = made.Session(path, session="s")
     writer.grow_to(int(mb * 1e6))
-    hook = Contender(name, [python, "-I", "-S", str(LAUNCH)], writer.post_tool_use(), writer.turn, environ)
+    hook = Contender(
+        name, [python, "-I", "-S", str(LAUNCH)], writer.post_tool_batch(), writer.turn, environ
+    )
     read_all(environ, hook, home / "sessions" / "s" / "state.json", path)
     return hook
 

@@ -58,7 +58,7 @@ def _sessions(folder: Path, many: int, environ: dict[str, str]) -> list[tuple[ma
         (folder / "projects").mkdir(exist_ok=True)
         writer = made.Session(folder / "projects" / f"s{number}.jsonl", session=f"s{number}")
         writer.grow_to(400_000)
-        hook = writer.post_tool_use()
+        hook = writer.post_tool_batch()
         once([PYTHON, "-I", "-S", str(LAUNCH)], hook, environ)
         writers.append((writer, hook))
         progress(f"session {number + 1} of {many}")

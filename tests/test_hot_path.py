@@ -66,12 +66,12 @@ def session(home):
     run_silently(event("SessionStart", transcript=transcript.path), home)
     transcript.result("toolu_post", "done")
     transcript.answer(51_000, call="toolu_next")
-    return event("PostToolUse", transcript=transcript.path, tool_use_id="toolu_next")
+    return event("PostToolBatch", transcript=transcript.path, tool_use_id="toolu_next")
 
 
-def loaded(payload: dict, home: Path, **env: str) -> set[str]:
+def loaded(payload: dict, home: Path, lists: str = _LISTS_MODULES, **env: str) -> set[str]:
     script = home.parent / "lists.py"
-    script.write_text(_LISTS_MODULES)
+    script.write_text(lists)
     found = subprocess.run(
         [PYTHON, "-I", "-S", str(script), str(PACKAGE / "launch.py")],
         input=encode(payload),
@@ -87,6 +87,12 @@ def loaded(payload: dict, home: Path, **env: str) -> set[str]:
 def test_a_hook_loads_these_modules_and_no_others(session, home):
     run_silently(session, home)  # whose bundle is fresh now
     assert sorted(loaded(session, home)) == LOADED
+
+
+def test_the_collector_it_turns_off_is_there_whole(session, home):
+    run_silently(session, home)
+    lists = _LISTS_MODULES.replace("sys.modules.keys() - bare", "dir(sys.modules['gc'])")
+    assert {"callbacks", "DEBUG_STATS", "disable"} <= loaded(session, home, lists)
 
 
 def test_what_costs_as_much_as_the_interpreter_is_not_loaded(session, home):
@@ -163,7 +169,7 @@ def test_nothing_of_ours_is_looked_for_one_by_one(fields, args, session, home):
     run_silently(session, home)
     for _ in range(2):  # the first makes what is not there yet
         found = found_by_import(payload, home, *args)
-    assert "gc" in found
+    assert "encodings" in found
     assert not [name for name in found if name.startswith("holdfast")]
     assert not {"_json", "encodings.utf_16_le"} & {*found}
 
@@ -176,18 +182,15 @@ def test_where_the_json_module_is_elsewhere_it_is_looked_for(session, home, tmp_
     assert state(home)["heard"]["calls"] == 2
 
 
-@pytest.mark.parametrize("group", ["line", "tree"])
-def test_a_small_group_is_made_again_when_a_source_has_changed(group, session, home, tmp_path):
+def test_a_small_group_is_made_again_when_a_source_has_changed(session, home, tmp_path):
     package = copy_package(tmp_path / "copy")
-    cache = Path(bundle.path(str(package), group))
-    args = ("statusline",) if group == "line" else ()
-    payload = {**session, "tool_input": {"command": "pytest -q"}}
+    cache = Path(bundle.path(str(package), "line"))
     run_silently(session, home, package=package)
-    found_by_import(payload, home, *args, package=package)
+    found_by_import(session, home, "statusline", package=package)
     made = cache.read_bytes()
-    source = package / f"{bundling.GROUPS[group][-1]}.py"
+    source = package / f"{bundling.LINE[-1]}.py"
     source.write_text(source.read_text() + "# changed\n")
-    found_by_import(payload, home, *args, package=package)
+    found_by_import(session, home, "statusline", package=package)
     assert cache.read_bytes() != made
 
 
@@ -196,31 +199,94 @@ def test_a_group_is_loaded_once_its_last_module_is_there():
     assert {group: f"holdfast/{stem}".replace("/", ".") for group, stem in last.items()} == bundle._LAST
 
 
-def test_launch_begins_with_the_loader_and_knows_the_layout():
-    assert bundling.HOT[1] == "bundle"
+def test_launch_knows_the_layout():
     assert f"source_hash({bundle.LAYOUT}, " in (PACKAGE / "launch.py").read_text()
 
 
+def compiled(folder: Path, source: str) -> dict:
+    """What a module of this source comes to once it is bundled."""
+    (folder / "one.py").write_text(source)
+    ((_, _, _, _, code),) = bundling._compiled(str(folder), ["one"])
+    made = {"__linked__": sys.modules, "__name__": "one"}
+    exec(code, made)
+    return made
+
+
 def test_what_is_bundled_has_no_annotations_and_does_the_same(tmp_path):
-    source = tmp_path / "one.py"
-    source.write_text(
+    made = compiled(
+        tmp_path,
         "class A:\n    def f(self, a: int, /, b: str = 'b', *c: int, d: int = 4, **e: int) -> tuple:\n"
-        "        return a, b, c, d, e\n\nasync def g(a: A) -> None: ...\n"
+        "        return a, b, c, d, e\n\nasync def g(a: A) -> None: ...\n",
     )
-    for bare in (True, False):
-        ((_, _, _, _, code),) = bundling._compiled(str(tmp_path), ["one"], bare=bare)
-        made: dict = {}
-        exec(code, made)
-        assert made["A"]().f(1, "2", 3, z=5) == (1, "2", (3,), 4, {"z": 5})
-        assert bool(made["A"].f.__annotations__) == bool(made["g"].__annotations__) == (not bare)
+    assert made["A"]().f(1, "2", 3, z=5) == (1, "2", (3,), 4, {"z": 5})
+    assert not made["A"].f.__annotations__
+    assert not made["g"].__annotations__
+
+
+_IMPORTS = """
+import sys
+from holdfast import clock as time, hook
+from holdfast.clock import at, now as current
+from holdfast.ops import registry
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import nothing
+else:
+    from holdfast.clock import rfc3339
+def later():
+    from holdfast import mail
+    return mail
+"""
+_FAILS = f"""
+def f(a):
+    if a == 1:
+        raise KeyError
+{300 * "#"}{300 * chr(10)}
+    while a:
+        a -= (
+            1 /
+            (a - 3))
+    return [
+        a for a in [
+1, a.x]]
+"""
+
+
+def test_imports_among_bundled_modules_are_links(tmp_path):
+    """And those of others, and in functions, stay what they are."""
+    from holdfast import clock, hook  # in a bundle, too, they are there before
+    from holdfast.ops import registry
+
+    made = compiled(tmp_path, _IMPORTS)
+    assert (made["sys"], made["time"], made["hook"], made["registry"]) == (sys, clock, hook, registry)
+    assert (made["at"], made["current"], made["rfc3339"]) == (clock.at, clock.now, clock.rfc3339)
+    assert made["later"]().__name__ == "holdfast.mail"
+    named = (bundling._compiled(str(tmp_path), ["one"])[0][-1]).co_names
+    assert "nothing" not in named
+    assert "holdfast.clock" not in named
+
+
+def test_what_fails_in_a_bundle_is_told_by_its_line(tmp_path):
+    """However far apart, and in whatever order their code comes; only the columns are gone."""
+    made, plain = compiled(tmp_path, _FAILS), {}
+    exec(compile(_FAILS, "one.py", "exec"), plain)
+    lines = []
+    for f in (made["f"], plain["f"]):
+        for given in (1, 3, 0):
+            with pytest.raises((KeyError, ZeroDivisionError, AttributeError)) as problem:
+                f(given)
+            lines.append(problem.traceback[-1].lineno)
+    assert lines[:3] == lines[3:]
+    assert len({*lines}) == 3
+    assert len(made["f"].__code__.co_linetable) < len(plain["f"].__code__.co_linetable)
 
 
 def test_each_bundled_module_needs_only_those_before_it(session, home, tmp_path):
     """With every other way to import them taken away."""
     package = copy_package(tmp_path / "copy")
+    edit(package / "bundle.py", 'sys.path.append(package().rpartition("/")[0])', "pass")
     run_silently(session, home, package=package)
     assert (package / "__pycache__" / f"hot.{sys.implementation.cache_tag}").exists()
-    edit(package / "launch.py", 'sys.path.append(package[: -len("/holdfast")])', "pass")
     run_silently(session, home, package=package)
     assert state(home)["heard"]["calls"] == 2
 
@@ -238,7 +304,7 @@ def needed(stem: str) -> set[str]:
 
 def test_no_module_of_a_bundle_has_to_be_looked_for():
     """One that comes too late is loaded from its own file first, which costs more than all the others."""
-    for group in (bundling.LINE, bundling.TREE, bundling.LATER):
+    for group in (bundling.LINE, bundling.LATER):
         order = [*bundling.HOT, *group]
         late = [(stem, one) for at, stem in enumerate(order) for one in needed(stem) - {*order[:at]}]
         assert late == []
@@ -267,7 +333,7 @@ def test_any_python_writes_the_same_state(python, tmp_path):
         transcript.result(f"toolu_{turn}", "line\n" * turn * 50)
     payloads = [
         event(name, transcript=transcript.path)
-        for name in ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop")
+        for name in ("SessionStart", "UserPromptSubmit", "PostToolBatch", "PreCompact", "Stop")
     ]
     package = copy_package(tmp_path / "copy")
     states = []

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.disk import sessions
+from holdfast.disk.home import Home
 from hooks import PACKAGE, PYTHON, environ, event, run_silently, state
 from session import Script, use
 
@@ -104,6 +106,28 @@ def test_before_the_first_response_nothing_is_claimed(home: Path, tmp_path: Path
 
 def test_an_unreadable_transcript_is_marked(home: Path, tmp_path: Path) -> None:
     assert "! holdfast status" in shown(payload(tmp_path), home)
+
+
+def test_a_transcript_that_is_still_being_read_is_nothing_to_look_into(home: Path, tmp_path: Path) -> None:
+    run_silently(event("Notification"), home)
+    known = sessions.peek(Home(str(home)), "s1")
+    assert known
+    known.behind = known.seen
+    sessions.save(Home(str(home)), known)
+    assert "!" not in shown(payload(tmp_path / "none.jsonl"), home)
+    assert state(home)["behind"]
+
+
+@pytest.mark.parametrize("columns", [1, 4, 5, *range(14, 90, 5)])
+def test_that_something_is_amiss_is_seen_however_narrow_it_is(
+    home: Path, transcript: Path, columns: int
+) -> None:
+    line = PLAIN.sub(
+        "", shown(payload(transcript, 125_000), home, COLUMNS=str(columns), HOLDFAST_WINDOW="wide")
+    )
+    assert len(line) <= columns
+    assert "!" in line
+    assert line.startswith("███████░░░ 75% " if columns >= 16 else "75% !" if columns >= 5 else "!")
 
 
 @pytest.mark.parametrize("stdin", [b"", b"{", b"[]", b'{"session_id": 7}', b'{"session_id": "s1"}'])

@@ -6,21 +6,43 @@ from, they are compared whenever it is loaded, and it is made again (`bundling`)
 Where it cannot be written (a read-only installation) hooks import as usual and are a little slower.
 
 `launch.py` runs this very module out of the first such file, so it says only how to load, not how to make.
+A file is a checksum, the length of the loader (only the first file has one), the loader, the modules.
 """
 
 import _imp
 import marshal
 import posix
 import sys
+from _frozen_importlib import ModuleSpec
 
 #: Part of the checksum: a file of another layout is as good as damaged. launch.py has it, too.
-LAYOUT = 2
+LAYOUT = 3
 #: Which module of a group is there only when all of it is.
-_LAST = {"later": "holdfast.saving", "line": "holdfast.statusline", "tree": "holdfast.disk.worktree"}
+_LAST = {"later": "holdfast.saving", "line": "holdfast.statusline"}
 
 
 def path(package: str, group: str = "hot") -> str:
     return f"{package}/__pycache__/{group}.{sys.implementation.cache_tag}"
+
+
+def begin(data: memoryview, fd: int) -> None:
+    """For launch.py, which has compared the checksum: all that a hook needs is loaded then. OSError: it has
+    to be made anew."""
+    posix.close(fd)
+    # Nothing that is loaded, nor anything a hook makes, is worth being looked through for garbage.
+    gc = sys.modules["gc"] = _imp.create_builtin(ModuleSpec("gc", None))
+    _imp.exec_builtin(gc)  # whole: the server stays, and what it loads may ask for all of it
+    gc.disable()
+    sys.path.insert(0, sys.path.pop())  # lib-dynload, where C modules are, before the large directory
+    sys.path.append(package().rpartition("/")[0])
+    if not is_server():
+        _open_json()
+        run(marshal.loads(data[12 + int.from_bytes(data[8:12], "little") :]))
+
+
+def is_server() -> bool:
+    """No hook: it loads what it needs, and stays."""
+    return sys.argv[1:2] == ["mcp"]
 
 
 def load(group: str) -> None:
@@ -37,7 +59,7 @@ def _read(group: str) -> list:
         posix.close(fd)
     if _imp.source_hash(LAYOUT, data[8:]) != data[:8]:
         raise OSError("damaged")
-    modules: list = marshal.loads(data[8:])
+    modules: list = marshal.loads(data[12:])
     return modules
 
 
@@ -48,8 +70,6 @@ def run(modules: list) -> None:
         now = posix.stat(f"{home}/{stem}.py")
         if now.st_mtime_ns != changed or now.st_size != size:
             raise OSError("stale")
-    if "_json" not in sys.modules:
-        _open_json()
     execute(modules)
 
 
@@ -57,8 +77,6 @@ def _open_json() -> None:
     """The C module for JSON, from where it has to be: to look for it costs as much as to load it. Where it
     is elsewhere, or built in, `import` finds it."""
     try:
-        from _frozen_importlib import ModuleSpec
-
         place = f"{sys.path[0]}/_json{_imp.extension_suffixes()[0]}"
         module = _imp.create_dynamic(ModuleSpec("_json", None, origin=place))
         _imp.exec_dynamic(module)
@@ -79,8 +97,9 @@ def execute(modules: list) -> None:
             setattr(sys.modules[parent], child, module)
         if stem.endswith("__init__"):
             module.__path__ = [module.__file__[: -len("/__init__.py")]]
+        module.__dict__["__linked__"] = sys.modules  # what `bundling` has made of its imports asks here
         exec(code, module.__dict__)
 
 
 def package() -> str:
-    return __file__[: -len("/bundle.py")]
+    return __file__.rpartition("/")[0]

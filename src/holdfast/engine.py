@@ -11,8 +11,8 @@ from holdfast import bundle, watch
 from holdfast.app import READ, Holdfast
 from holdfast.clock import elapsed
 from holdfast.core import guard
-from holdfast.core.decide import ASKED, BROKE, OWED, due, is_cold_due
-from holdfast.core.events import Event
+from holdfast.core.decide import AFTER, ASKED, BROKE, OWED, due, is_cold_due, is_time
+from holdfast.core.events import Event, calls, command
 from holdfast.core.fold import commits, runs_tests
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import MEASURED, STATUSLINE
@@ -46,8 +46,8 @@ _SETTLED = 4
 _TEACHES = ("PreCompact", "SessionEnd")
 #: When something may have to be said into the session, and when what a summary lost can be put back.
 _SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
-_ADDS = ("UserPromptSubmit", "PostToolBatch")
-_CALLED = ("PostToolUse", "PostToolUseFailure")
+_BATCH = "PostToolBatch"
+_ADDS = ("UserPromptSubmit", _BATCH)
 #: In the environment of a client that a part of holdfast has started: which.
 STARTED = "CONTEXTS_STARTED_BY"
 
@@ -58,20 +58,27 @@ if TYPE_CHECKING:
 
 
 class Reply:
-    """What the client is sent, what was measured, and the checkpoint that was
-    taken, as it stands in the index."""
+    """What the client is sent, what was measured, and the checkpoint that was taken, as it stands in the
+    index. `rest`: what else is to be done, as an event, when the client has been answered."""
 
-    __slots__ = ("checkpoint", "reading", "stdout")
+    __slots__ = ("checkpoint", "reading", "rest", "stdout")
 
     def __init__(
-        self, reading: Reading | None = None, stdout: str = "", checkpoint: dict | None = None
+        self,
+        reading: Reading | None = None,
+        stdout: str = "",
+        checkpoint: dict | None = None,
+        rest: Event | None = None,
     ) -> None:
         self.reading = reading
         self.stdout = stdout
         self.checkpoint = checkpoint or {}
+        self.rest = rest
 
 
 def handle(event: Event, app: Holdfast) -> Reply:
+    """A batch of calls is waited for, again and again: what takes longer than to measure and to speak is
+    left for when it has been answered."""
     if event.name == "SubagentStop" and not event.agent_type:
         return Reply()  # the client's own summariser, at every compaction: no agent of the session
     if event.name in _SPEAKS:
@@ -80,7 +87,8 @@ def handle(event: Event, app: Holdfast) -> Reply:
     with sessions.lock(home.session(event.session, event.agent)):
         state = sessions.load(home, event.session, event.agent)
         _take_in(state, event, app)
-        broken = _breakpoints(state, event, app)
+        is_waited_for = app.in_hook and event.name == _BATCH
+        broken = _breakpoints(state, event, app, is_waited_for)
         waits = _mail(state, event, app)
         reading = measure(state, state.seen.offset, app.window)
         now = watch.look(state, app, reading)
@@ -89,15 +97,19 @@ def handle(event: Event, app: Holdfast) -> Reply:
         tells = (
             [] if says or waits else guard.due(state, event, reading, now, app.config)
         )  # one thing at a time
+        if tells and broken is None:  # a rung is told with what was saved at it, and so saved first
+            broken = _breakpoints(state, event, app)
+        is_cold = is_cold_due(state, event, reading.fill, app.config)
+        later = is_waited_for and not tells and _owes(state, event, now.rung, app)
         try:
             sessions.sample(home, state, reading, event.at)
-            taken = _save(state, event, app, reading, now.rung, once)
+            taken = _save(state, event, app, reading, now.rung, once, later)
         except OSError as problem:
             if not is_full(problem):
                 raise
             # What is to be said is said from memory; of the ladder nothing: it would be said every time.
             app.full, taken, tells = problem, {}, []
-        if state.heard.asked:
+        if state.heard.asked and not later:
             _by_mail("acknowledge", state, event, app)
         answer = _say(event, state, app, once) if says else ""
         if waits and not answer and not app.full:
@@ -106,7 +118,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
             answer = watch.tell(tells, event, state, app, reading, now)
         elif not says:
             answer = _report(event, state, app, reading, now)
-        if is_cold_due(state, event, reading.fill, app.config):
+        if is_cold and not is_waited_for:
             from holdfast import coldwork  # every ten turns at most
 
             coldwork.compress(state, app, _path(state, event))
@@ -120,6 +132,8 @@ def handle(event: Event, app: Holdfast) -> Reply:
         from holdfast import breaks
 
         breaks.leave(app, broken)
+    if not app.full and (later or broken is None or (is_cold and is_waited_for)):
+        return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, event.data))
     return Reply(reading, answer, taken)
 
 
@@ -148,7 +162,8 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
     if event.name == "SessionStart" and app.in_hook:
         state.heard.process = posix.getppid()  # the client
         state.heard.started = app.environ.get(STARTED, "")[:32]
-    state.overlay(event)
+    if event.name != AFTER:  # of that everything was heard before
+        state.overlay(event)
     if event.name in _TASKS_AT and not event.agent:
         _read_tasks(state, app)
 
@@ -192,11 +207,18 @@ def _report(event: Event, state: State, app: Holdfast, reading: Reading, now: gu
     return ""
 
 
-def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int, once: _Once) -> dict:
-    """The state, and the checkpoint that is due or still owed. What is owed is on disk before it is paid:
-    who is killed over it leaves the debt to the next."""
-    why = due(state, event, rung, app.config)
-    if not (why or state.heard.owed) or event.name == STATUSLINE:
+def _owes(state: State, event: Event, rung: int, app: Holdfast) -> bool:
+    """Whether there is a checkpoint to be taken now."""
+    return bool(due(state, event, rung, app.config) or state.heard.owed) and is_time(state, event)
+
+
+def _save(
+    state: State, event: Event, app: Holdfast, reading: Reading, rung: int, once: _Once, later: bool
+) -> dict:
+    """The state, and, if not left for later, the checkpoint that is due or still owed. What is owed is on
+    disk before it is paid: who is killed over it leaves the debt to the next."""
+    why = "" if later else due(state, event, rung, app.config)
+    if not (why or state.heard.owed) or later or event.name == STATUSLINE:
         sessions.save(app.home, state)
         return {}
     load_more(app)
@@ -204,7 +226,7 @@ def _save(state: State, event: Event, app: Holdfast, reading: Reading, rung: int
 
     if why:
         saving.owe(state, event, app, why)
-    if not saving.is_time(state, event):
+    if not is_time(state, event):
         sessions.save(app.home, state)
         return {}
     saving.count(state, event)  # before it is made: one that is never finished counts, too
@@ -293,25 +315,30 @@ def _read_tasks(state: State, app: Holdfast) -> None:
         state.heard.tasks[task] = status
 
 
-def _breakpoints(state: State, event: Event, app: Holdfast) -> list[str]:
-    """Commits and test runs since: the working trees of which there are some. Usually that is one failed
-    look."""
+def _breakpoints(
+    state: State, event: Event, app: Holdfast, is_waited_for: bool = False
+) -> list[str] | None:
+    """Commits and test runs since: the working trees of which there are some; None: there are some, and
+    the client waits. Usually that is one failed look."""
     heard = state.heard
     if event.name == STATUSLINE:
         return []
     if not heard.board or _begins(event):
         _find_tree(state, event)
-    command = _ran(event)
-    if command:
-        load_more(app, "tree")
-    tree = _tree(event.cwd) if command else None
-    if not tree and event.name != BROKE and not files.is_there(f"{app.home.spool}/{heard.tree}"):
+    ran = _ran(event)
+    is_told = event.name == BROKE or files.is_there(f"{app.home.spool}/{heard.tree}")
+    if not ran and not is_told:
         return []
+    if is_waited_for:
+        return None
     load_more(app)
+    tree = _tree(event.cwd) if ran else None
+    if not tree and not is_told:
+        return []
     from holdfast import breaks
 
     try:
-        return breaks.take_in(state, event, app, command, tree)
+        return breaks.take_in(state, event, app, ran, tree)
     except Late:
         raise
     except (OSError, HoldfastError, *MISTAKES) as problem:  # what else is to be saved does not wait for it
@@ -371,13 +398,12 @@ def _tree(folder: str) -> "Worktree | None":
     return worktree.find(folder)
 
 
-def _ran(event: Event) -> str:
-    """The command that the agent has run, if it may have been a breakpoint; else ""."""
-    given = event.data.get("tool_input")
-    if event.name not in _CALLED or event.data.get("tool_name") != "Bash" or type(given) is not dict:
-        return ""
-    command = text(given, "command")
-    return command if commits(command) or runs_tests(command) else ""
+def _ran(event: Event) -> list[dict]:
+    """The calls of a batch in which the agent has run what may have been a breakpoint."""
+    if event.name not in (_BATCH, AFTER):
+        return []
+    found = [call for call in calls(event) if text(call, "tool_name") == "Bash"]
+    return [call for call in found if commits(command(call)) or runs_tests(command(call))]
 
 
 def _begins(event: Event) -> bool:

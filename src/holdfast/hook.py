@@ -55,15 +55,18 @@ def main() -> None:
         if event.name == STATUSLINE:
             posix.write(1, _statusline(app, event).encode())
         elif not _stands_down(app, event):
-            said = engine.handle(event, app).stdout
-            if said:
-                posix.write(1, said.encode("utf-8", "replace"))
+            reply = engine.handle(event, app)
+            if reply.stdout:
+                posix.write(1, reply.stdout.encode("utf-8", "replace"))
             if app.full:
                 _note(app, event, app.full)
             if text(event.data, "prompt").startswith(_SLASH):
                 from holdfast import slash
 
                 slash.remember(event, app)
+            if reply.rest and not posix.fork():
+                event = reply.rest
+                _finish(event, app)
         if app.compiled.is_due:
             from holdfast.disk import recompile
 
@@ -73,6 +76,20 @@ def main() -> None:
     finally:
         # Leaving the interpreter's own teardown out saves a tenth of the whole hook.
         posix._exit(0)
+
+
+def _finish(rest: Event, app: Holdfast) -> None:
+    """In a child: the client has its answer, and waits for nobody who holds its pipes."""
+    posix.setsid()  # when the client ends its hooks, this is finished
+    nothing = posix.open("/dev/null", posix.O_RDWR)
+    for fd in (0, 1, 2):
+        posix.dup2(nothing, fd)
+    app.began = elapsed()
+    _give(app, _BUDGET_S)  # no longer than the hook of the next batch waits for the session's lock
+    engine.handle(rest, app)
+    if app.full:
+        _note(app, rest, app.full)
+    posix._exit(0)
 
 
 def _command(app: Holdfast) -> None:

@@ -1,38 +1,30 @@
 # The file hooks run: <python> -I -S launch.py. `-I -S` keeps the project the agent works in, and
 # every package of the user's, off sys.path: nothing of theirs can be imported by mistake.
-# It has no .pyc (the main script never does) and is compiled on every start, so it stays this short.
-# What it loads, and why in this way: bundle.py.
-import gc
-import marshal
+# It has no .pyc (the main script never does) and is compiled on every start, where a statement costs
+# as much as a small module: it only finds the loader, in the file that holds it and all it loads.
 import posix
 import sys
 from _imp import source_hash
+from marshal import loads
 
-gc.disable()  # nothing that is loaded, nor anything a hook makes, is worth being looked through
 try:
-    package = __file__[: -len("/launch.py")]
-    sys.path.insert(0, sys.path.pop())  # lib-dynload, where _json is, before the large directory
-    sys.path.append(package[: -len("/holdfast")])
-    if sys.argv[1:2] == ["mcp"]:  # no hook: a server, which stays
-        from holdfast.mcp import stdio
-
-        stdio.main()
     try:
-        fd = posix.open(package + "/__pycache__/hot." + sys.implementation.cache_tag, posix.O_RDONLY)
+        fd = posix.open(f"{__file__[:-9]}__pycache__/hot.{sys.implementation.cache_tag}", 0)
         data = memoryview(posix.read(fd, 1 << 20))
-        posix.close(fd)
-        if source_hash(2, data[8:]) != data[:8]:
+        if source_hash(3, data[8:]) != data[:8]:
             raise OSError
-        modules = marshal.loads(data[8:])
-        bundle = {"__file__": package + "/bundle.py"}
-        exec(modules[1][-1], bundle)  # its own code
-        bundle["run"](modules)
+        bundle = {"__file__": __file__}
+        exec(loads(data[12:]), bundle)  # what follows the loader is no part of it
+        bundle["begin"](data, fd)
     except OSError:
+        sys.path.append(__file__[: -len("/holdfast/launch.py")])
         from holdfast import bundling
 
-        bundling.build(package)
-    from holdfast import hook
-
+        bundling.begin()
+    if sys.argv[1:2] == ["mcp"]:  # no hook: a server, which stays
+        from holdfast.mcp import stdio as hook
+    else:
+        from holdfast import hook
     hook.main()
 finally:
     posix._exit(0)  # also when the installation itself is broken: `status` will say so

@@ -34,8 +34,9 @@ _LONGEST = 9_000
 def take_in(state: State, event: Event, app: Holdfast) -> str:
     """What is new: a trigger is remembered, and that something waits to be said. Nothing is said yet."""
     heard = state.heard
-    found = board.since(app.home, heard.board[0], heard.mail.get("place", []))
-    waiting = found.waiting(_reader(state), event.at)
+    reader = _reader(state)
+    found = board.since(app.home, heard.board[0], heard.mail.get("place", []), reader)
+    waiting = found.waiting(reader, event.at)
     said = [one for one in waiting if one["type"] != TRIGGER]
     triggers = [one for one in waiting if one["type"] == TRIGGER]
     if triggers and not heard.asked:
@@ -58,7 +59,7 @@ def deliver(state: State, event: Event, app: Holdfast) -> str:
     """What waits, within the allowance, fenced and booked; "" where there is no room for it."""
     reader, heard = _reader(state), state.heard
     key = heard.board[0]
-    found = board.since(app.home, key, heard.mail.get("place", []))
+    found = board.since(app.home, key, heard.mail.get("place", []), reader)
     waiting = [one for one in found.waiting(reader, event.at) if one["type"] != TRIGGER]
     room = int(_allowance(state, app) * PER_TOKEN) - len(SAYS) - _MARKS
     lines: list[str] = []

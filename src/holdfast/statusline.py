@@ -21,6 +21,7 @@ _BAR = 10
 _GREEN, _YELLOW, _RED, _DIM, _PLAIN = "\033[32m", "\033[33m", "\033[31m", "\033[2m", "\033[0m"
 _COLOURS = ((ADVISORY, _RED), (WARNING, _YELLOW), (0, _GREEN))
 _WIDEST = 400
+_AMISS, _WHERE = " !", " · ! holdfast status"
 _LONGEST_FORMER = 1 << 16
 
 
@@ -42,14 +43,19 @@ def _render(state: State, reading: Reading, now: Look, columns: int, colours: bo
         _turns(now),
         _saved(state),
         "estimated" if not reading.source.startswith("usage") and reading.used else "",
-        "! holdfast status" if state.heard.trouble or state.behind else "",
     ]
+    most = min(columns, _WIDEST)
+    amiss = bool(state.heard.trouble)
     shown = ""
     for part in filter(None, parts):
         longer = f"{shown} · {part}" if shown else part
-        if len(longer) > min(columns, _WIDEST):
+        if len(longer) > most - (len(_AMISS) if amiss else 0):
             break
         shown = longer
+    if amiss:  # however narrow: where to look is said only where there is room, that one should always
+        told = [shown + more for more in (_WHERE, _AMISS) if shown]
+        told += [f"{fill:.0f}%{_AMISS}", _AMISS.strip()]
+        shown = next(one for one in told if len(one) <= most)
     if not colours or not shown:
         return shown
     colour = next(colour for least, colour in _COLOURS if now.rung >= least)

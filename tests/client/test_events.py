@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from client.api import words
 from client.scenario import Played
-from hooks import check_attached, folder, heard, lines, notes, state
+from hooks import check_attached, folder, heard, lines, state, wrong
 
 INSTRUCTIONS = "Additional Instructions:\n"
 #: After /compact the client tells the model which hooks ran. Output of ours would follow a colon.
@@ -92,7 +92,7 @@ def test_nothing_that_was_said_was_cut(played: Played) -> None:
 
 
 def test_nothing_was_degraded(played: Played) -> None:
-    assert notes(played.home) == []
+    assert wrong(played.home) == []
     done = {
         "CONTEXT_PRESSURE",
         "breakpoint.saved",

@@ -19,7 +19,7 @@ from holdfast.core.guard import LEVELS
 from holdfast.install.operations import install
 from holdfast.install.settings import Launcher
 from holdfast.install.settings import wired as installed
-from hooks import PACKAGE, folder, lines, notes
+from hooks import PACKAGE, folder, lines, wrong
 
 #: model -> where the client compacts it.
 WINDOWS = {"claude-opus-4-6": 167_000, "claude-opus-5-5": 967_000}
@@ -120,7 +120,7 @@ def test_every_change_of_the_level_is_in_the_trail(driven: Driven) -> None:
     assert [event["level"] for event in changes][: len(names) + 1] == [*names, "normal"]
     assert all(event["level"] != event["before"] for event in changes)
     assert [event["level"] for event in changes if event["under_pressure"]] == names[2:]
-    assert not notes(driven.machine.config / "holdfast")
+    assert not wrong(driven.machine.config / "holdfast")
 
 
 def test_what_is_measured_equals_what_the_client_counts(driven: Driven) -> None:
@@ -209,4 +209,4 @@ def test_a_session_that_ran_out_of_room_leaves_a_checkpoint_and_is_told_how_to_g
     assert "To go on: " not in "".join(before)
     assert f"To load it: /holdfast:load {full.fields['id']}" in last
     assert full.fields["session_id"] != run.session
-    assert not notes(machine.config / "holdfast")
+    assert not wrong(machine.config / "holdfast")

@@ -17,7 +17,7 @@ from client.scenario import commit
 from client.test_plugin import PLUGIN, handled, told
 from holdfast.app import Holdfast
 from holdfast.ops.context import usage
-from hooks import edit, heard, lines, notes, state
+from hooks import edit, heard, lines, state, wrong
 
 MODEL = ["--model", "claude-opus-4-6"]
 #: The client compacts at 167,000.
@@ -63,7 +63,7 @@ def check(machine: Machine, run: Run, reports: int) -> None:
     """Each event was handled once, and the mod has reported so often."""
     assert handled(machine, run) == told(run)
     assert heard(home(machine), run.session).get("Measured", 0) == reports
-    assert not notes(home(machine))
+    assert not wrong(home(machine))
 
 
 def asked(machine: Machine) -> int:

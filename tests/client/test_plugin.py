@@ -13,7 +13,7 @@ from client.scenario import load
 from holdfast.app import Holdfast
 from holdfast.install.operations import install
 from holdfast.install.settings import EVENTS
-from hooks import heard, notes
+from hooks import heard, wrong
 
 REPO = Path(__file__).resolve().parent.parent.parent
 PLUGIN = REPO / "plugin"
@@ -59,7 +59,7 @@ def test_each_event_is_handled_once(tmp_path: Path, binary: Path, settings: bool
     run = play(machine, wiring(machine) if settings else {}, [PLUGIN] if plugin else [])
     assert handled(machine, run) == told(run)
     assert sum(told(run).values()) > 10
-    assert not notes(machine.config / "holdfast")
+    assert not wrong(machine.config / "holdfast")
     for lines in machine.transcripts.values():
         kinds = [line["attachment"]["type"] for line in lines if line["type"] == "attachment"]
         assert not [kind for kind in kinds if "error" in kind or "cancelled" in kind]

@@ -12,7 +12,7 @@ from client.client import Machine, Run, wired
 from client.scenario import commit
 from client.sent import Sent
 from holdfast.disk.client import slug
-from hooks import command, lines, notes
+from hooks import command, lines, notes, wrong
 
 NESTED = "Never write to the tide table by hand (CRITICAL)"
 BY_PATH = "Every pump is named after a river (ENFORCED)"
@@ -89,7 +89,7 @@ def test_with_it_they_are_in_what_the_model_is_sent(tmp_path: Path, binary: Path
     assert line.startswith("> ")
     (asked,) = [one for one in run.requests if one["kind"] == "summary"]
     assert TYPED in words(asked["body"]["messages"][-1]["content"])
-    assert notes(machine.config / "holdfast") == []
+    assert wrong(machine.config / "holdfast") == []
 
 
 @pytest.mark.parametrize("vault", ["vault", "missing"])

@@ -10,7 +10,7 @@ import pytest
 
 from client.client import EVENTS, HERE, PYTHON, merged, wired
 from client.scenario import Played, play
-from hooks import command, folded, heard, lines, notes, state
+from hooks import command, folded, heard, lines, state, wrong
 
 SCENARIOS = ("threshold", "agent")
 _CHANGES = re.compile(
@@ -95,6 +95,6 @@ def test_what_killed_hooks_did_not_do_the_next_one_does(killed: Played) -> None:
     assert saved["seen"]["meter"]["context"] == fresh["meter"]["context"]
     for event, times in heard(killed.home, session).items():
         assert times <= killed.told()[session, ""][event], event
-    assert notes(killed.home) == []
+    assert wrong(killed.home) == []
     for path in (killed.home / "sessions").rglob("*.jsonl"):
         assert lines(path), path

@@ -52,30 +52,36 @@ RULES = [
     ({"turns": 9, "prompts": 1}, "SessionStart", {"source": ["resume"]}, 99, ""),
     ({"turns": 9}, "SessionStart", {}, 99, ""),
     # The ladder: once for each rung in a cycle.
-    ({"turns": 1}, "PostToolUse", {}, 59.9, ""),
-    ({"turns": 1}, "PostToolUse", {}, 60, "proactive checkpoint"),
-    ({"turns": 1}, "PostToolUse", {}, 97, "L4 Critical"),
-    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 84.9, ""),
-    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolUse", {}, 85, "L2 Advisory"),
+    ({"turns": 1}, "PostToolBatch", {}, 59.9, ""),
+    ({"turns": 1}, "PostToolBatch", {}, 60, "proactive checkpoint"),
+    ({"turns": 1}, "PostToolBatch", {}, 97, "L4 Critical"),
+    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolBatch", {}, 84.9, ""),
+    ({"turns": 2, "saved": (1, 60, 0)}, "PostToolBatch", {}, 85, "L2 Advisory"),
     ({"turns": 2, "saved": (1, 85, 0)}, "Stop", {}, 93, "L3 Yellow Alert"),
     ({"turns": 2, "saved": (1, 93, 0)}, "UserPromptSubmit", {}, 97, "L4 Critical"),
-    ({"turns": 2, "saved": (1, 97, 0)}, "PostToolUse", {}, 99, ""),
-    ({"turns": 2, "saved": (2, 60, 0)}, "PostToolUse", {}, 99, ""),
-    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 59, ""),
-    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolUse", {}, 61, "proactive checkpoint"),
-    ({"turns": 2, "saved": (1, 60, 1), "compacted": 1}, "PostToolUse", {}, 61, ""),
+    ({"turns": 2, "saved": (1, 97, 0)}, "PostToolBatch", {}, 99, ""),
+    ({"turns": 2, "saved": (2, 60, 0)}, "PostToolBatch", {}, 99, ""),
+    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolBatch", {}, 59, ""),
+    ({"turns": 2, "saved": (1, 97, 0), "compacted": 1}, "PostToolBatch", {}, 61, "proactive checkpoint"),
+    ({"turns": 2, "saved": (1, 60, 1), "compacted": 1}, "PostToolBatch", {}, 61, ""),
     ({"turns": 1}, "PreToolUse", {}, 99, ""),
     # Half an hour of work.
-    ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE - 1}, "PostToolUse", {}, 10, ""),
-    ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE}, "PostToolUse", {}, 10, "30 minutes of work"),
+    ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE - 1}, "PostToolBatch", {}, 10, ""),
+    (
+        {"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE},
+        "PostToolBatch",
+        {},
+        10,
+        "30 minutes of work",
+    ),
     ({"turns": 2, "saved": (1, 0, 0), "active": 30 * MINUTE}, "Stop", {}, 10, "30 minutes of work"),
-    ({"turns": 1, "saved": (1, 0, 0), "active": 90 * MINUTE}, "PostToolUse", {}, 10, ""),
+    ({"turns": 1, "saved": (1, 0, 0), "active": 90 * MINUTE}, "PostToolBatch", {}, 10, ""),
     ({"turns": 2, "saved": (1, 0, 0), "active": 90 * MINUTE}, "Notification", {}, 10, ""),
     # Turns.
-    ({"turns": FIRST - 1}, "PostToolUse", {}, 10, ""),
-    ({"turns": FIRST}, "PostToolUse", {}, 10, f"{FIRST} turns of work"),
-    ({"turns": 2 + EVERY, "saved": (3, 0, 0)}, "PostToolUse", {}, 10, ""),
-    ({"turns": 3 + EVERY, "saved": (3, 0, 0)}, "PostToolUse", {}, 10, f"{EVERY} turns of work"),
+    ({"turns": FIRST - 1}, "PostToolBatch", {}, 10, ""),
+    ({"turns": FIRST}, "PostToolBatch", {}, 10, f"{FIRST} turns of work"),
+    ({"turns": 2 + EVERY, "saved": (3, 0, 0)}, "PostToolBatch", {}, 10, ""),
+    ({"turns": 3 + EVERY, "saved": (3, 0, 0)}, "PostToolBatch", {}, 10, f"{EVERY} turns of work"),
     ({"turns": 2 + FIRST, "saved": (3, 0, 0)}, "Stop", {}, 10, ""),
     ({"turns": 3 + FIRST, "saved": (3, 0, 0)}, "Stop", {}, 10, f"{FIRST} turns of work"),
     # Without a transcript, what hooks counted; after a rewind, what is left.
@@ -126,19 +132,18 @@ def test_pauses_are_no_work():
 
 #: turns, fill, the hook, what is known of the last look, rereads, whether it is time for another.
 LOOKS = [
-    (COLD_AFTER, 90, "PostToolUse", [], 0, False),
-    (COLD_AFTER + 1, 90, "PostToolUse", [], 0, True),
-    (COLD_AFTER + 1, 69.9, "PostToolUse", [], 0, False),
+    (COLD_AFTER, 90, "PostToolBatch", [], 0, False),
+    (COLD_AFTER + 1, 90, "PostToolBatch", [], 0, True),
+    (COLD_AFTER + 1, 69.9, "PostToolBatch", [], 0, False),
     (COLD_AFTER + 1, 70, "Stop", [], 0, True),
     (50, 90, "UserPromptSubmit", [], 0, True),
-    (50, 90, "PostToolUseFailure", [], 0, True),
     *((50, 90, name, [], 0, False) for name in ("PreCompact", "SessionEnd", "SessionStart", "StatusLine")),
-    (50, 90, "PostToolUse", [50, 0, 0], 0, False),
-    (50 + COLD_EVERY - 1, 90, "PostToolUse", [50, 0, 0], 0, False),
-    (50 + COLD_EVERY, 90, "PostToolUse", [50, 0, 0], 0, True),
-    (45, 90, "PostToolUse", [50, 0, 0], 0, True),
-    (50, 90, "PostToolUse", [50, 0, 0], 1, True),
-    (50, 90, "PostToolUse", [50, 1, -1], 1, False),
+    (50, 90, "PostToolBatch", [50, 0, 0], 0, False),
+    (50 + COLD_EVERY - 1, 90, "PostToolBatch", [50, 0, 0], 0, False),
+    (50 + COLD_EVERY, 90, "PostToolBatch", [50, 0, 0], 0, True),
+    (45, 90, "PostToolBatch", [50, 0, 0], 0, True),
+    (50, 90, "PostToolBatch", [50, 0, 0], 1, True),
+    (50, 90, "PostToolBatch", [50, 1, -1], 1, False),
 ]
 
 
@@ -151,7 +156,7 @@ def test_finished_work_is_looked_through(turns, fill, name, looked, rereads, is_
     assert not is_cold_due(given, Event(name, "s1", 0, {}), fill, STANDARD)
 
 
-#: What is set, state, fill of the room, why a checkpoint is due at PostToolUse.
+#: What is set, state, fill of the room, why a checkpoint is due at PostToolBatch.
 CONFIGURED = [
     ({"ladder.checkpoint": 40}, {"turns": 1}, 40, "proactive checkpoint"),
     ({"ladder.checkpoint": 70}, {"turns": 1}, 65, ""),
@@ -175,7 +180,7 @@ CONFIGURED = [
 @pytest.mark.parametrize(("values", "given", "fill", "why"), CONFIGURED)
 def test_every_rule_follows_the_configuration(values, given, fill, why):
     config = Config(values)
-    assert due(state(**given), Event("PostToolUse", "s1", 0, {}), reached(fill, config), config) == why
+    assert due(state(**given), Event("PostToolBatch", "s1", 0, {}), reached(fill, config), config) == why
 
 
 @pytest.mark.parametrize(
@@ -314,7 +319,7 @@ def test_at_which_breakpoints_a_checkpoint_is_due(given, found, since, why, trig
         made.heard.broke = {"series": at - since}
     made.heard.broke.update(decide.broke(made, found, at))
     assert made.heard.broke.get("why", "") == why
-    for name in ("PostToolUse", "Stop", "UserPromptSubmit", decide.BROKE):
+    for name in ("PostToolBatch", "Stop", "UserPromptSubmit", decide.BROKE):
         event = Event(name, "s1", at, {})
         assert due(made, event, 0, STANDARD) == why
         if why:

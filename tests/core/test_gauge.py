@@ -25,6 +25,12 @@ def event(name: str, **data: object) -> Event:
     return Event(name, "s1", 1, {"hook_event_name": name, **data})
 
 
+def called(tool: str, uid: str, response: object) -> Event:
+    """A batch of one call."""
+    call = {"tool_name": tool, "tool_use_id": uid, "tool_response": response}
+    return event("PostToolBatch", tool_calls=[call])
+
+
 @pytest.mark.parametrize(
     ("model", "window", "capacity"),
     [
@@ -250,7 +256,7 @@ def test_what_stdin_tells_is_laid_over_the_file_until_the_file_has_it() -> None:
     script.prompt()
     script.answer(use("t1", "Bash", command="ls"), context=42_000, output=500)
     state = state_of(script)
-    done = event("PostToolUse", tool_name="Bash", tool_use_id="t1", tool_response={"stdout": "x" * 3000})
+    done = called("Bash", "t1", "x" * 3000)
     state.overlay(done)
     before = measure(state)
     assert before.estimated == 3000 / 3 + 15
@@ -279,7 +285,7 @@ def test_what_a_later_response_was_sent_is_no_longer_pending() -> None:
     script = Script()
     script.answer(context=42_000, output=500)
     state = state_of(script)
-    state.overlay(event("PostToolUse", tool_name="Bash", tool_use_id="lost", tool_response="x" * 90_000))
+    state.overlay(called("Bash", "lost", "x" * 90_000))
     for context in (50_000, 60_000):
         script.answer(context=context, output=4)
     state.seen = folded(script.lines)
@@ -289,7 +295,7 @@ def test_what_a_later_response_was_sent_is_no_longer_pending() -> None:
 
 def test_what_a_killed_client_did_not_write_is_not_waited_for_after_a_restart() -> None:
     state = state_of(Script())
-    state.overlay(event("PostToolUse", tool_name="Bash", tool_use_id="lost", tool_response="x" * 90_000))
+    state.overlay(called("Bash", "lost", "x" * 90_000))
     state.overlay(event("SessionStart", source="resume"))
     assert state.heard.pending == {}
 
@@ -297,24 +303,53 @@ def test_what_a_killed_client_did_not_write_is_not_waited_for_after_a_restart() 
 @pytest.mark.parametrize(
     "response",
     [
-        {"type": "image", "file": {"base64": "A" * 660_000, "type": "image/png"}},
+        [{"type": "image", "source": {"type": "base64", "data": "A" * 660_000, "media_type": "image/png"}}],
         [{"type": "image", "data": "A" * 660_000, "mimeType": "image/png"}],
-        {"file": {"filePath": "/a.png"}, "base64": "A" * 660_000},
+        [{"type": "document", "source": {"type": "base64", "data": "A" * 660_000}}],
     ],
 )
 def test_an_image_is_an_image_on_stdin_too(response: object) -> None:
     script = Script()
     script.answer(context=50_000)
     state = state_of(script)
-    state.overlay(event("PostToolUse", tool_name="Read", tool_use_id="t", tool_response=response))
+    state.overlay(called("Read", "t", response))
     assert measure(state).estimated == 1515
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "<tool_use_error>File has not been read yet.</tool_use_error>",
+        "Permission to use Edit has been denied.",
+        "The user doesn't want to proceed with this tool use.",
+        "Exit code 1",
+    ],
+)
+def test_a_call_that_failed_or_was_not_run_counts_as_failed(response: str) -> None:
+    state = state_of(Script())
+    state.overlay(called("Edit", "t", response))
+    assert (state.heard.calls, state.heard.failures) == (1, 1)
+
+
+def test_every_call_of_a_batch_counts() -> None:
+    script = Script()
+    script.answer(context=50_000)
+    state = state_of(script)
+    calls = [
+        {"tool_name": name, "tool_use_id": name, "tool_response": "x" * 3000} for name in ("Read", "Grep")
+    ]
+    calls.append({"tool_name": "Bash", "tool_use_id": "b", "tool_response": "Exit code 3\nno such gate"})
+    state.overlay(event("PostToolBatch", tool_calls=[*calls, "odd", None]))
+    assert (state.heard.calls, state.heard.failures, state.heard.batches) == (3, 1, 1)
+    assert state.heard.tools == {"Read": [1, 0, 3000], "Grep": [1, 0, 3000], "Bash": [1, 1, 24]}
+    assert round(measure(state).estimated) == round(6024 / 3 + 3 * 15)
 
 
 def test_no_result_counts_for_more_than_the_client_shows() -> None:
     script = Script()
     script.answer(context=50_000)
     state = state_of(script)
-    state.overlay(event("PostToolUse", tool_name="x", tool_use_id="t", tool_response="y" * 9_000_000))
+    state.overlay(called("x", "t", "y" * 9_000_000))
     assert measure(state).estimated == 120_000 / 3 + 15
 
 
@@ -339,7 +374,7 @@ def test_without_a_transcript_the_hooks_are_the_only_source() -> None:
     state = state_of()
     assert measure(state).used == 0
     for _ in range(10):
-        state.overlay(event("PostToolUse", tool_name="Read", tool_use_id="", tool_response="x" * 3000))
+        state.overlay(called("Read", "", "x" * 3000))
     reading = measure(state)
     assert reading.source == "estimate"
     assert reading.used > 40_000 + 10 * 3000 / 3

@@ -264,3 +264,12 @@ def test_what_is_said_above_l2_is_said_under_pressure():
     assert pressed == [[200, 400], [500, 0]]
     found = [under_pressure(pressed, at) for at in (0, 199, 200, 399, 400, 499, 500, 9999)]
     assert found == [False, False, True, True, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fill", "pace"),
+    [("guard.velocity_percent", 2, 20, 4), ("guard.operations_ahead", 5, 52, 2)],
+)
+def test_how_early_a_rung_comes_can_be_set(key, value, fill, pace):
+    assert reached(fill, STANDARD, pace) == 0
+    assert reached(fill, Config({key: value}), pace) == LEVELS[0][0]

@@ -219,7 +219,7 @@ def test_a_hook_without_the_native_scanner_comes_to_the_same_state(tmp_path, dam
         home = tmp_path / name
         environ = {"HOME": str(tmp_path), "HOLDFAST_HOME": str(home), "CLAUDE_CONFIG_DIR": str(tmp_path)}
         program = before + "from holdfast import hook\nhook.main()\n"
-        assert bare(program, session.post_tool_use(), **environ) == ""
+        assert bare(program, session.post_tool_batch(), **environ) == ""
         assert notes(home) == []
         state = json.loads((home / "sessions" / "s1" / "state.json").read_bytes())
         assert state["seen"]["turns"] == session.number

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 from pathlib import Path
@@ -29,11 +30,15 @@ def at_home(home: Path) -> Home:
     return Home(str(home))
 
 
-def posted(home: Home, where: board.Place, text: str = "hello", **said: str) -> str:
+def made(text: str = "hello", **said: str) -> dict:
     at = int(said.pop("at", 0)) or now()
     minutes = int(said.pop("minutes", 60))
     given = {"type": NOTE, "from": "session:s2", "to": "session:s1", "text": text, **said}
-    message = messages.made(new_id(at), at, minutes, lambda words: words, **given)
+    return messages.made(new_id(at), at, minutes, lambda words: words, **given)
+
+
+def posted(home: Home, where: board.Place, text: str = "hello", **said: str) -> str:
+    message = made(text, **said)
     board.post(home, where, message)
     return message["id"]
 
@@ -110,6 +115,53 @@ def test_only_what_is_new_is_read_and_all_of_it_when_the_file_is_another(at_home
     assert len(whole.damaged) == 1
 
 
+READERS = [ME, OTHER, Reader("s1", "a1", "Explore"), Reader("s3", "a2", "weird \u00e9 \ud800 role")]
+
+
+def _filled(home: Home, where: board.Place, seed: int) -> None:
+    """By many and for many, with marks behind and before what they are upon, torn and damaged lines."""
+    dice = random.Random(seed)
+    names = [ALL, "session:s1", "session:s2", "agent:a1", "role:Explore", "role:lead", "session:else"]
+    own, ids = Path(board.path(home, where.key)), []
+    for number in range(60):
+        if dice.random() < 0.5 or not ids:
+            text = dice.choice(('"to":"session:s1"', "hello")) + f" {number}"
+            said = {"to": dice.choice(names), "from": dice.choice(names[1:5]), "text": text}
+            given = {"type": dice.choice((NOTE, REQUEST, TRIGGER)), **said}
+            message = messages.made(new_id(now()), now(), 60, lambda words: words, **given)
+            ids.append(message["id"])
+            if dice.random() < 0.2:
+                marked(home, where, message["id"], dice.choice(names), dice.choice((DELIVERED, DONE)))
+            board.post(home, where, message)
+        else:
+            marked(home, where, dice.choice(ids), dice.choice(names), dice.choice((DELIVERED, DONE)))
+        if dice.random() < 0.1:
+            with own.open("ab") as file:
+                file.write(dice.choice((b'{"v":1,"sum":12,"id":"', b"\0garbage\n", b"\n")))
+
+
+def _seen(found: board.Board, reader: Reader) -> list[object]:
+    waiting = found.waiting(reader, now())
+    return [found.end, *((one, found.of(one["id"]), found.starts[one["id"]]) for one in waiting)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_waits_for_one_is_the_same_where_only_that_is_read(seed, at_home, where):
+    posted(at_home, where)
+    _filled(at_home, where, seed)
+    half = board.load(at_home, where.key).end
+    _filled(at_home, where, seed + 100)
+    found = 0
+    for reader in READERS:
+        for place in ([], half):
+            whole = board.since(at_home, where.key, place)
+            few = board.since(at_home, where.key, place, reader)
+            assert _seen(few, reader) == _seen(whole, reader)
+            assert len(few.messages) < len(whole.messages)
+            found += len(few.messages)
+    assert found
+
+
 def test_a_damaged_line_costs_only_itself(at_home, where):
     for word in ("one", "two", "three"):
         posted(at_home, where, word)
@@ -180,6 +232,20 @@ def test_a_board_on_which_too_much_waits_takes_no_more_and_says_what_to_do(at_ho
     with pytest.raises(BadInput, match=r"is full: .* messages wait .* board ack"):
         flood()
     assert len(waiting(at_home, where)) > 5
+
+
+def test_of_others_a_board_takes_so_much_and_there_is_room_for_ones_own(at_home, where, monkeypatch):
+    monkeypatch.setattr(board, "_MOST_OF_OTHERS", 4_000)
+
+    def came(*numbers: int) -> int:
+        said = [{**made(f"theirs {number}"), "machine": "m.x"} for number in numbers]
+        return board.take_in(at_home, where, said, board.load(at_home, where.key))
+
+    some = came(*range(40))
+    assert 5 < some < 20
+    assert came(40, 41) == 0
+    posted(at_home, where, "ours")
+    assert waiting(at_home, where) == [*(f"theirs {number}" for number in range(some)), "ours"]
 
 
 def test_one_in_the_way_is_set_aside(at_home, where):

@@ -14,7 +14,7 @@ from hooks import (
 
 
 def test_a_subagent_never_changes_a_byte_of_its_parents_state(home, transcript):
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     own = Transcript(transcript.path.with_suffix("") / "subagents" / "agent-a1.jsonl", agent="a1")
     own.prompt("look around")
     own.answer(9000, "looking")

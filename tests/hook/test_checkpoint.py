@@ -55,12 +55,11 @@ TRIGGERS = [
     (9, "SessionStart", {"source": "clear"}, ""),
     (FIRST - 1, "Stop", {}, ""),
     (FIRST, "Stop", {}, f"{FIRST} turns of work"),
-    (EVERY - 1, "PostToolUse", {}, ""),
-    (EVERY, "PostToolUse", {}, f"{EVERY} turns of work"),
-    (EVERY, "PostToolUseFailure", {}, f"{EVERY} turns of work"),
+    (EVERY - 1, "PostToolBatch", {}, ""),
+    (EVERY, "PostToolBatch", {}, f"{EVERY} turns of work"),
     (EVERY, "UserPromptSubmit", {}, f"{EVERY} turns of work"),
     (8, "PreToolUse", {}, ""),
-    (8, "PostToolBatch", {}, ""),
+    (8, "PostToolUse", {}, ""),  # of which the batch tells
     (8, "Notification", {}, ""),
     (0, "StopFailure", TOO_LONG, "the window is full"),
     (1, "StopFailure", TOO_LONG, "the window is full"),
@@ -113,7 +112,7 @@ def test_the_first_comes_soon_and_then_one_every_few_turns(session, home, projec
     for turn in range(1, FIRST + 2 * EVERY + 2):
         session.turn()
         before = len(entries(home))
-        session.hook("PostToolUse")
+        session.hook("PostToolBatch")
         taken_after += [turn] * (len(entries(home)) - before)
     assert taken_after == [FIRST, FIRST + EVERY, FIRST + 2 * EVERY]
     assert_exact(home, project)
@@ -135,7 +134,7 @@ def test_each_rung_is_saved_once_in_a_cycle_and_again_in_the_next(session, home,
     for _ in range(2):
         for fill in (40, 61, 62, 70, 86, 87, 94, 95, 98, 99):
             session.turn(context=1670 * fill)
-            session.hook("PostToolUse")
+            session.hook("PostToolBatch")
         made = reasons(home)[before:]
         assert made == sorted(set(made), key=names.index)
         assert {"proactive checkpoint", "L4 Critical"} < set(made)
@@ -146,20 +145,20 @@ def test_each_rung_is_saved_once_in_a_cycle_and_again_in_the_next(session, home,
 
 def test_a_jump_over_several_rungs_is_one_checkpoint(session, home):
     session.turn(context=164_000)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     session.turn(context=164_500)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert reasons(home) == ["L4 Critical"]
 
 
 def test_a_rung_is_saved_once_in_a_cycle_even_if_it_is_left_in_between(session, home):
     """As when old results are cleared: one is taken below the rung, then it is reached again."""
     session.turn(context=1670 * 61)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     session.turn(context=1670 * 50, times=EVERY)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     session.turn(context=1670 * 62)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert reasons(home) == ["proactive checkpoint", f"{EVERY} turns of work"]
 
 
@@ -167,7 +166,7 @@ def test_a_rung_that_a_compaction_saved_is_not_saved_again(session, home):
     session.turn(context=146_000)
     session.hook("PreCompact")
     session.turn(context=146_500)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert reasons(home) == ["compaction"]
 
 
@@ -184,18 +183,17 @@ def test_where_nothing_was_done_nothing_is_saved(session, home, project):
 
 
 def test_without_any_transcript_batches_and_stops_are_the_work(home, project):
-    for _ in range(2):
-        run_silently(event("PostToolBatch", cwd=str(project)), home)
+    run_silently(event("PostToolBatch", cwd=str(project)), home)
     run_silently(event("Stop", cwd=str(project)), home)
-    assert reasons(home) == ["3 turns of work"]
+    assert reasons(home) == ["2 turns of work"]
     (said,) = newest(home).sections["Active Issues"]
     assert said.startswith("There is no transcript to read")
 
 
-@pytest.mark.parametrize("then", ["PostCompact", "PostToolUse", "UserPromptSubmit", "SessionEnd"])
+@pytest.mark.parametrize("then", ["PostCompact", "PostToolBatch", "UserPromptSubmit", "SessionEnd"])
 def test_a_compaction_that_came_without_a_word_is_saved_when_the_session_goes_on(session, home, then):
     session.turn(times=FIRST - 1)
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     session.compact()
     session.hook("SessionStart", source="compact")
     assert reasons(home) == []  # the session waits for its brief; PostCompact comes next
@@ -259,7 +257,7 @@ def test_an_agent_that_is_done_leaves_a_checkpoint_of_its_own_lineage(agent, ses
 
 def test_an_agent_is_never_told_its_parents_words(agent, session, home):
     """An event may come without a path; what was heard before is where the parent's transcript is."""
-    session.hook("PostToolUse", agent_id="a1", agent_type="Explore")
+    session.hook("PostToolBatch", agent_id="a1", agent_type="Explore")
     session.hook("SubagentStop", transcript_path="")
     made = newest(home)
     assert made.fields["agent_id"] == "a1"
@@ -283,7 +281,7 @@ def test_the_clients_own_summariser_is_no_agent(session, home):
 def test_work_of_an_agent_is_no_work_of_its_parent(agent, session, home):
     for turn in range(9):
         agent.answer(13_000 + turn, text="reading on")
-    session.hook("PostToolUse", agent_id="a1", agent_type="Explore")
+    session.hook("PostToolBatch", agent_id="a1", agent_type="Explore")
     session.hook("Stop")
     assert [(entry["agent_id"], entry["reason"]) for entry in entries(home)] == [
         ("", "compaction"),

@@ -82,7 +82,7 @@ def test_one_that_was_published_counts_but_not_for_what_came_after(session, home
     before = published.read_bytes()
     session.transcript.prompt("and the lexer")
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert published.read_bytes() == before
     first, second = entries(home)
     assert first["path"] == str(published)
@@ -150,7 +150,7 @@ def test_what_an_agent_owed_when_it_ended_its_session_pays(name, session, home, 
     run_killed(ended, home, killing(tmp_path / "broken", "disk/checkpoints.py", _FIRST))
     promised = owed(home, agent="a1")
     assert promised["why"] == "agent finished"
-    for tool_call in ("PreToolUse", "PostToolUse"):  # these cost nothing more than before
+    for tool_call in ("PreToolUse", "PostToolBatch"):  # these cost nothing more than before
         session.hook(tool_call)
     assert owed(home, agent="a1") == promised
     session.hook(name)

@@ -57,12 +57,12 @@ class Session:
         self.script.answer(use(call, "TaskUpdate", taskId=name, status=status), context=self.context)
         self.script.result(call)
 
-    def event(self, name: str = "PostToolUse", **fields: object) -> dict:
+    def event(self, name: str = "PostToolBatch", **fields: object) -> dict:
         self.path.write_bytes(self.script.bytes())
         given = {"cwd": str(self.project), "tool_use_id": f"t{self.script.count}"} | fields
         return event(name, transcript=self.path, **given)
 
-    def hook(self, name: str = "PostToolUse", **more: object) -> None:
+    def hook(self, name: str = "PostToolBatch", **more: object) -> None:
         run_silently(self.event(name), self.home, **more)
 
     def made(self, agent: str = "") -> list[dict]:
@@ -276,7 +276,7 @@ def test_two_agents_keep_theirs_apart(session):
         b"".join(json.dumps(one | {"isSidechain": True, "agentId": "a1"}).encode() + b"\n" for one in lines)
     )
     payload = event(
-        "PostToolUse",
+        "PostToolBatch",
         transcript=session.path,
         agent_id="a1",
         agent_type="Explore",
@@ -427,7 +427,7 @@ def test_a_disk_that_hangs_does_not_hold_up_the_hook(session, tmp_path):
     session.hook()  # compiles nothing, and takes the checkpoint that is due
     session.stretch("third", 25)
     began = time.monotonic()
-    result = run_hook(session.event(), session.home, package=package)
+    result = run_hook(session.event("UserPromptSubmit"), session.home, package=package, children=False)
     assert (result.returncode, result.stdout) == (0, b"")
     assert time.monotonic() - began < 4.5  # 1 s and what an overloaded machine adds; the disk takes 5
     assert [note["event"] for note in notes(session.home)] == ["degraded.cold"]

@@ -84,7 +84,7 @@ def test_a_running_session_takes_up_a_change_with_its_next_hooks(home, file, tra
     """50,000 tokens of a capacity of 167,000 are 30 %."""
     file.write_text("ladder:\n  checkpoint: 40\ncheckpoints: {first_turns: 50, every_turns: 50}\n")
     compile_(home)
-    payload = event("PostToolUse", transcript=transcript.path)
+    payload = event("PostToolBatch", transcript=transcript.path)
     run_silently(payload, home)
     assert not state(home)["heard"].get("saved")
     file.write_text("ladder:\n  checkpoint: 25\ncheckpoints: {first_turns: 50, every_turns: 50}\n")
@@ -135,7 +135,7 @@ def test_whoever_compiles_is_on_its_own(home, log, tmp_path):
 
 def test_nobody_waits_for_whoever_compiles(home, log):
     (home.parent / "python").write_text("#!/bin/sh\necho $$ >pid.new && mv pid.new pid\nexec sleep 60\n")
-    run_silently(event("Stop"), home)  # ends, and its output too
+    run_silently(event("Stop"), home, children=False)  # ends, and its output too
     pid = home.parent / "pid"
     until(pid.exists)
     os.kill(int(pid.read_text()), 0)  # it is still there

@@ -34,10 +34,11 @@ def slow_git(work):
     work.more["env"] = {"PATH": f"{tools}:/usr/bin:/bin"}
 
 
-def slow_disk(package):
-    """What has to be durable is not, for a while."""
+def slow_disk(work, package):
+    """What has to be durable is not, for a while. Who writes it goes on when the hook has ended."""
     line = "                posix.fsync(fd)\n"
     edit(package / "disk" / "folder.py", line, f"                import time; time.sleep(8)\n{line}")
+    work.more["children"] = False
 
 
 def slow_to_read(package, work):
@@ -60,7 +61,7 @@ def test_without_any_fault_all_of_it_is_said(work, home):
 
 
 def test_a_disk_that_does_not_answer_costs_no_block(work, home, package):
-    slow_disk(package)
+    slow_disk(work, package)
     block = work.hook("PreCompact")
     assert RULE in block
     assert "GIT DIFF STAT" in block
@@ -89,7 +90,7 @@ def test_all_of_it_at_once_costs_no_block(work, home, package):
     """The checkpoint is being written by a child, which goes on; it is owed until somebody has seen it."""
     slow_to_read(package, work)
     slow_git(work)
-    slow_disk(package)
+    slow_disk(work, package)
     assert RULE in work.hook("PreCompact")
     assert owed(home)["why"] == "compaction"
     assert len(whats(home, "degraded.checkpoint")) == 1

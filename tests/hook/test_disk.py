@@ -42,23 +42,23 @@ def test_a_file_or_folder_in_the_way_breaks_nothing(place, home, transcript):
         blocked.mkdir()
     else:
         blocked.write_bytes(b"something of the user's")
-    result = run_hook(event("PostToolUse", transcript=transcript.path), home)
+    result = run_hook(event("PostToolBatch", transcript=transcript.path), home)
     assert (result.returncode, result.stdout) == (0, b"")
     assert blocked.is_dir() or blocked.read_bytes() == b"something of the user's"
 
 
 def test_when_no_byte_can_be_written_the_saved_state_stays_as_it_was(home, transcript):
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     before = (folder(home) / "state.json").read_bytes()
     transcript.result("toolu_2", "more")
     result = run_hook(
-        event("PostToolUse", transcript=transcript.path),
+        event("PostToolBatch", transcript=transcript.path),
         home,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     )
     assert (result.returncode, result.stdout) == (0, b"")
     assert (folder(home) / "state.json").read_bytes() == before
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     assert state(home)["heard"]["calls"] == 2
     assert_same_fold(home, transcript.path)
 
@@ -87,7 +87,7 @@ def test_a_full_or_read_only_disk_costs_events_and_nothing_else(mode, home, tmp_
     out = tmp_path / "out"
     out.mkdir()
     payload = tmp_path / "payload"
-    payload.write_bytes(encode(event("PostToolUse", transcript=transcript.path)))
+    payload.write_bytes(encode(event("PreToolUse", transcript=transcript.path)))
     subprocess.run(
         [*own_mounts(), "sh", "-c", _ON_A_SMALL_DISK, "sh", home, out, payload, *command()],
         env={**environ(home), "MODE": mode},
@@ -97,9 +97,9 @@ def test_a_full_or_read_only_disk_costs_events_and_nothing_else(mode, home, tmp_
     assert (out / "codes").read_text() == "0\n" * 4
     assert (out / "stdout").read_bytes() == b""
     before, during, after = (out / name for name in ("before", "during", "after"))
-    assert heard(before) == heard(during) == {"PostToolUse": 1}
+    assert heard(before) == heard(during) == {"PreToolUse": 1}
     assert state(before) == state(during)
-    assert heard(after) == {"PostToolUse": 2}
+    assert heard(after) == {"PreToolUse": 2}
     for place in (before, during, after):  # torn lines nowhere
         notes(place)
         lines(folder(place) / "samples.jsonl")

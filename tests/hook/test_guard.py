@@ -99,7 +99,7 @@ def test_decisions_made_under_pressure_say_so(session, home):
     session.transcript.answer(PERCENT * 50, text="We use flock instead of a pid file because of kill -9.")
     said(session, "Stop")
     session.turn(context=PERCENT * 88, times=2)
-    said(session, "PostToolUse")
+    said(session, "PostToolBatch")
     hasty = "I decided on SQLite rather than JSON files, because the tide queue has two writers."
     session.transcript.answer(PERCENT * 89, text=hasty)
     session.turn(context=PERCENT * 90)

@@ -37,13 +37,13 @@ def test_a_package_that_cannot_be_written_to_works_without_a_bundle(home, tmp_pa
         path.chmod(0o555)
     try:
         for _ in range(2):
-            payload = event("PostToolUse", transcript=transcript.path)
+            payload = event("PostToolBatch", transcript=transcript.path)
             run_silently(payload, home, package=package, before=bound_by_modes())
         assert not (package / "__pycache__").exists()
     finally:
         for path in (package, *(p for p in package.rglob("*") if p.is_dir())):
             path.chmod(0o755)
-    assert heard(home) == {"PostToolUse": 2}
+    assert heard(home) == {"PostToolBatch": 2}
     assert_same_fold(home, transcript.path)
 
 
@@ -85,12 +85,12 @@ def test_a_damaged_bundle_is_made_again(home, tmp_path):
 @pytest.mark.parametrize("place", ["core/heard.py", "hook.py", "__init__.py"])
 def test_a_changed_source_is_used_at_once(place, home, tmp_path):
     package = copy_package(tmp_path / "copy")
-    run_silently(event("PostToolUse"), home, package=package)
+    run_silently(event("PostToolBatch"), home, package=package)
     made = bundle_of(package).read_bytes()
     edit(package / "core" / "heard.py", "    heard.calls += 1\n", "    heard.calls += 7\n")  # of one size
     source = package / place
     source.write_text(source.read_text() + "# changed\n")
-    run_silently(event("PostToolUse"), home, package=package)
+    run_silently(event("PostToolBatch"), home, package=package)
     assert state(home)["heard"]["calls"] == 8
     assert bundle_of(package).read_bytes() != made
 
@@ -98,10 +98,10 @@ def test_a_changed_source_is_used_at_once(place, home, tmp_path):
 def test_a_copied_package_runs_its_own_code(home, tmp_path):
     """The client copies plugins into a cache of its own, compiled files and all."""
     first = copy_package(tmp_path / "first")
-    run_silently(event("PostToolUse"), home, package=first)
+    run_silently(event("PostToolBatch"), home, package=first)
     second = Path(shutil.copytree(first, tmp_path / "second" / "holdfast"))
     edit(second / "core" / "heard.py", "    heard.calls += 1\n", "    heard.calls += 7\n")
-    run_silently(event("PostToolUse"), home, package=second)
+    run_silently(event("PostToolBatch"), home, package=second)
     assert state(home)["heard"]["calls"] == 8
 
 
@@ -156,7 +156,7 @@ def test_nothing_planted_in_the_project_is_ever_imported(has_bundle, home, tmp_p
     (project / "launch.py").write_text(f"open({str(marker)!r}, 'w')\n")
     (project / "holdfast" / "hook.py").write_text(f"open({str(marker)!r}, 'w')\n")
     env = {"PYTHONPATH": str(project), "PYTHONSTARTUP": str(project / "json.py"), "PYTHONINSPECT": "1"}
-    for name in ("SessionStart", "PostToolUse", "PreCompact"):
+    for name in ("SessionStart", "PostToolBatch", "PreCompact"):
         run_silently(event(name, cwd=str(project)), home, package=package, cwd=project, env=env)
     assert not marker.exists()
     assert len(heard(home)) == 3

@@ -19,7 +19,7 @@ from hooks import (
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_only_the_user_can_read_what_is_written(umask, home, transcript):
-    payload = event("PostToolUse", transcript=transcript.path)
+    payload = event("PostToolBatch", transcript=transcript.path)
     run_silently(payload, home, umask=umask)
     write_state(home, b"damaged")
     run_silently(payload, home, umask=umask)
@@ -60,7 +60,7 @@ def test_text_of_a_session_is_written_where_it_belongs_alone(home, tmp_path):
     run_silently(event("Stop", session=".no", prompt=mark), home)
     write_state(home, f'{{"text":"{mark}","v":1}} {mark}'.encode())
     run_silently(event("UserPromptSubmit", transcript=tmp_path, prompt=mark), home)
-    run_silently(event("PostToolUse", transcript=transcript.path, tool_name=f"{mark} tool"), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path, tool_name=f"{mark} tool"), home)
     for path in folder(home).glob("state.json.damaged-*"):
         path.unlink()  # which is what we wrote ourselves
     written = [path for path in home.rglob("*") if path.is_file()]

@@ -18,16 +18,16 @@ from hooks import (
 
 
 def test_a_wedged_session_is_given_up_on_and_noted(home, transcript):
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     before = (folder(home) / "state.json").read_bytes()
     with (folder(home) / "lock").open("r+") as wedged:
         fcntl.lockf(wedged, fcntl.LOCK_EX)
-        run_silently(event("PostToolUse", transcript=transcript.path), home)
+        run_silently(event("PostToolBatch", transcript=transcript.path), home)
     (note,) = notes(home)
-    assert (note["event"], note["session"], note["hook"]) == ("degraded.hook", "s1", "PostToolUse")
+    assert (note["event"], note["session"], note["hook"]) == ("degraded.hook", "s1", "PostToolBatch")
     assert note["what"].startswith("Late")
     assert (folder(home) / "state.json").read_bytes() == before
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     assert state(home)["heard"]["calls"] == 2
 
 

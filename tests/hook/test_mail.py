@@ -61,7 +61,7 @@ def test_a_message_is_delivered_with_the_next_prompt_once_and_as_data(work):
 
 def test_it_waits_while_nothing_can_be_added_and_comes_with_the_batch(work):
     post(work, "the gate is open", to="all")
-    assert work.hook("PostToolUse") == ""
+    assert work.hook("Stop") == ""
     assert "the gate is open" in work.hook("PostToolBatch")
     assert work.hook("PostToolBatch") == ""
 
@@ -133,7 +133,7 @@ def taken(work: Work) -> list[dict]:
 def test_a_trigger_leads_to_a_checkpoint_by_the_next_hook_and_is_acknowledged(work):
     work.say("The table is made by poll.py.")
     uid = trigger(work)
-    assert work.hook("PostToolUse") == ""
+    assert work.hook("PostToolBatch") == ""
     (made,) = taken(work)
     assert (made["trigger"], made["reason"]) == ("watcher", "context 60 percent")
     assert board(work)[uid].done == [f"session:s1 checkpoint {made['id']}"]
@@ -143,7 +143,7 @@ def test_a_trigger_leads_to_a_checkpoint_by_the_next_hook_and_is_acknowledged(wo
 
 def test_one_that_finds_nothing_unsaved_is_acknowledged_without_a_checkpoint(work):
     uid = trigger(work)
-    work.hook("PostToolUse")
+    work.hook("UserPromptSubmit")
     assert board(work)[uid].done == ["session:s1 nothing was unsaved"]
     assert not (work.home / "checkpoints" / "index.jsonl").exists()
 
@@ -152,7 +152,7 @@ def test_two_of_them_are_one_checkpoint_each_acknowledged(work):
     work.say("The table is made by poll.py.")
     ids = [trigger(work), trigger(work)]
     for _ in range(3):
-        work.hook("PostToolUse")
+        work.hook("PostToolBatch")
     assert [bool(board(work)[uid].done) for uid in ids] == [True, True]
     assert len(taken(work)) == 1
 
@@ -168,12 +168,12 @@ def test_one_that_could_not_be_acknowledged_is_by_the_next_hook_without_another_
         raise OSError("killed")
 
     work.path.write_bytes(work.script.bytes())
-    payload = encode(work.event("PostToolUse"))
+    payload = encode(work.event("PostToolBatch"))
     with monkeypatch.context() as patched:
         patched.setattr(log, "mark", killed)
         engine.handle(from_hook(payload, now(), len(payload)), Holdfast.open(environ(work.home)))
     assert not board(work)[uid].done
-    work.hook("PostToolUse")
+    work.hook("PostToolBatch")
     assert board(work)[uid].done == [f"session:s1 checkpoint {taken(work)[0]['id']}"]
     assert len(taken(work)) == 1
 

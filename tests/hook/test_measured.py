@@ -18,13 +18,12 @@ def test_a_tool_result_counts_before_it_is_in_the_transcript_and_not_twice_after
     text = "word " * 2000
     run_silently(event("PreToolUse", transcript=transcript.path), home)
     before = used(home)
-    response = {"stdout": text, "stderr": "", "interrupted": False}
-    done = event("PostToolUse", transcript=transcript.path, tool_use_id="toolu_2", tool_response=response)
+    done = event("PostToolBatch", transcript=transcript.path, tool_use_id="toolu_2", tool_response=text)
     run_silently(done, home)
     pending = used(home)
     assert before + len(text) / 5 < pending < before + len(text)
     transcript.result("toolu_2", text)
-    run_silently(event("PostToolBatch", transcript=transcript.path), home)
+    run_silently(event("PreToolUse", transcript=transcript.path), home)
     assert abs(used(home) - pending) <= 2
     assert not state(home)["heard"].get("pending")
     transcript.answer(pending + 500)
@@ -37,8 +36,7 @@ def test_a_result_that_is_read_before_its_hook_runs_is_not_counted_twice(home, t
     transcript.result("toolu_2", text)
     run_silently(event("Notification", transcript=transcript.path), home)
     before = used(home)
-    response = {"stdout": text, "stderr": "", "interrupted": False}
-    done = event("PostToolUse", transcript=transcript.path, tool_use_id="toolu_2", tool_response=response)
+    done = event("PostToolBatch", transcript=transcript.path, tool_use_id="toolu_2", tool_response=text)
     run_silently(done, home)
     assert used(home) == before
 
@@ -82,7 +80,7 @@ def test_usage_falls_as_soon_as_the_compacted_session_starts(home, transcript):
     """All that was heard before is no longer in the window, though no summary has been heard of yet."""
     for call in range(2, 22):
         done = {"tool_use_id": f"toolu_{call}", "tool_response": {"stdout": "word " * 3000}}
-        run_silently(event("PostToolUse", transcript=transcript.path, **done), home)
+        run_silently(event("PostToolBatch", transcript=transcript.path, **done), home)
         transcript.result(f"toolu_{call}", "word " * 3000)
         transcript.answer(60_000 + 5000 * call, call=f"toolu_{call + 1}")
     run_silently(event("PreCompact", transcript=transcript.path), home)

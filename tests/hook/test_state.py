@@ -26,18 +26,18 @@ def set_aside(home: Path) -> list[bytes]:
 @pytest.fixture
 def saved(home, transcript):
     """A state as a hook wrote it."""
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     run_silently(event("UserPromptSubmit", transcript=transcript.path), home)
     return (folder(home) / "state.json").read_bytes()
 
 
 def assert_rebuilt(home: Path, transcript: Transcript, damaged: bytes) -> None:
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     assert set_aside(home) == [damaged]
     noted = [(n["event"], n["session"], n["aside"][:19]) for n in notes(home)]
     assert noted == [("degraded.state", "s1", "state.json.damaged-")]
     assert_same_fold(home, transcript.path)
-    assert heard(home) == {"PostToolUse": 1}
+    assert heard(home) == {"PostToolBatch": 1}
 
 
 @pytest.mark.parametrize("share", [0.0, *(n / 16 for n in range(1, 16)), 0.9999])
@@ -126,13 +126,13 @@ def test_what_stands_in_the_state_s_place_but_is_no_file_does_not_end_the_sessio
     path = folder(home) / "state.json"
     path.unlink()
     path.mkdir()
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
-    assert heard(home) == {"PostToolUse": 1}
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
+    assert heard(home) == {"PostToolBatch": 1}
     assert len(list(folder(home).glob("state.json.damaged-*"))) == 1
 
 
 def test_what_a_killed_hook_left_half_written_is_ignored(saved, home, transcript):
     (folder(home) / "state.json.tmp").write_bytes(saved[:100])
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
-    assert heard(home) == {"PostToolUse": 2, "UserPromptSubmit": 1}
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
+    assert heard(home) == {"PostToolBatch": 2, "UserPromptSubmit": 1}
     assert not (folder(home) / "state.json.tmp").exists()

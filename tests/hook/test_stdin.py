@@ -113,14 +113,14 @@ def test_an_own_field_of_the_wrong_type_does_no_harm(name, field, home):
 def test_a_tool_call_may_have_any_id(home):
     ids = ["prompt", "", "main", "é" * 5000, "\ud800", "../x", "0"]
     for call in ids:
-        run_silently(event("PostToolUse", tool_use_id=call), home)
+        run_silently(event("PostToolBatch", tool_use_id=call), home)
     run_silently(event("UserPromptSubmit"), home)
     assert not notes(home)
-    assert heard(home) == {"PostToolUse": len(ids), "UserPromptSubmit": 1}
+    assert heard(home) == {"PostToolBatch": len(ids), "UserPromptSubmit": 1}
 
 
 def test_a_hundred_megabytes_are_counted_and_not_kept(home, tmp_path):
-    payload = encode(event("PostToolUse", tool_response={"stdout": ""}))
+    payload = encode(event("PostToolBatch", tool_response={"stdout": ""}))
     head, tail = payload[:-2].removesuffix(b'"'), b'"}}'
     large = tmp_path / "large"
     with large.open("wb") as file:
@@ -139,7 +139,7 @@ def test_a_hundred_megabytes_are_counted_and_not_kept(home, tmp_path):
 
 def test_all_that_is_written_to_a_pipe_is_read(home):
     """A client that writes to a closed pipe gets an error."""
-    payload = encode(event("PostToolUse", tool_response={"stdout": "x" * (12 << 20)}))
+    payload = encode(event("PostToolBatch", tool_response={"stdout": "x" * (12 << 20)}))
     run_silently(payload, home)
     assert state(home)["heard"]["cut"] == 1
 

@@ -58,7 +58,7 @@ def not_a_transcript(kind: str, tmp_path: Path) -> str:
 @pytest.mark.parametrize("kind", NO_TRANSCRIPTS)
 def test_what_cannot_be_read_as_a_transcript_is_noted(kind, home, tmp_path):
     path = not_a_transcript(kind, tmp_path)
-    run_silently(event("PostToolUse", transcript=path), home, before=bound_by_modes())
+    run_silently(event("PostToolBatch", transcript=path), home, before=bound_by_modes())
     assert len(notes(home)) == 1
 
 
@@ -66,8 +66,8 @@ def test_what_cannot_be_read_as_a_transcript_is_noted(kind, home, tmp_path):
 def test_an_event_counts_even_if_its_transcript_cannot_be_read(kind, home, tmp_path):
     """What hooks are told is all there is then; nothing can rebuild it."""
     path = not_a_transcript(kind, tmp_path)
-    run_silently(event("PostToolUse", transcript=path), home, before=bound_by_modes())
-    assert heard(home) == {"PostToolUse": 1}
+    run_silently(event("PostToolBatch", transcript=path), home, before=bound_by_modes())
+    assert heard(home) == {"PostToolBatch": 1}
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_another_programs_file_does_no_harm(content, home, tmp_path):
     path = tmp_path / "s1.jsonl"
     path.write_bytes(content)
     for _ in range(3):
-        run_silently(event("PostToolUse", transcript=path), home)
-    assert heard(home) == {"PostToolUse": 3}
+        run_silently(event("PostToolBatch", transcript=path), home)
+    assert heard(home) == {"PostToolBatch": 3}
     assert not notes(home)
     assert path.read_bytes() == content
 
@@ -115,7 +115,7 @@ def test_a_damaged_line_is_passed_over(damage, home, transcript):
         file.write(damage)
     transcript.result("toolu_2", "after the damage")
     transcript.answer(53_000)
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     assert not notes(home)
     assert state(home)["seen"]["turns"] == 4
     assert_same_fold(home, transcript.path)
@@ -129,10 +129,10 @@ def test_a_torn_last_line_is_read_when_its_end_is_there(size, home, transcript):
     cuts = [cut for cut in range(1, len(line)) if line[:cut].endswith(b"}")]
     for cut in (size, *cuts[:2]):
         transcript.path.write_bytes(whole + line[:cut])
-        run_silently(event("PostToolUse", transcript=transcript.path), home)
+        run_silently(event("PostToolBatch", transcript=transcript.path), home)
         assert state(home)["seen"]["turns"] == 3
     transcript.path.write_bytes(whole + line)
-    run_silently(event("PostToolUse", transcript=transcript.path), home)
+    run_silently(event("PostToolBatch", transcript=transcript.path), home)
     assert not notes(home)
     assert_same_fold(home, transcript.path)
     assert state(home)["seen"]["turns"] == 4

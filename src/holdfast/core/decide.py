@@ -6,7 +6,7 @@ From the state, not from the event alone: what a killed hook did not save is sti
 one looks.
 """
 
-from holdfast.core.events import Event, ran_out
+from holdfast.core.events import Event, goes_on, ran_out
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.ladder import CHECKPOINT, WARNING, name_of
@@ -24,11 +24,19 @@ BROKE = "BreakpointReached"
 #: Nobody will come any more who pays what an agent owes, or who saves what a client that is gone left: an
 #: event of ours, too.
 OWED = "CheckpointOwed"
+#: What a batch of tool calls left to be done when the client had been answered: ours as well.
+AFTER = "AfterBatch"
 WATCHER = "watcher"
 _FIRST, _EVERY = "checkpoints.first_turns", "checkpoints.every_turns"
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
-#: Where the client does not wait for us, or a pause is natural.
-_QUIET = ("PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", BROKE)
+#: Where a pause is natural, or nobody has to wait for us.
+_QUIET = ("PostToolBatch", AFTER, "Stop", "UserPromptSubmit", BROKE)
+#: A disk that refuses is not asked again on every tool call.
+_AGAIN_MS = 30_000
+_PATIENT = (
+    *("PreCompact", "SessionStart", "PostCompact", "SessionEnd", "Stop", "StopFailure", "SubagentStop"),
+    ASKED,
+)
 #: Milliseconds in which commits of a rebase, or of a row of picks, are one breakpoint.
 _SERIES_MS = 600_000
 #: Nobody is asked to wait longer: then a clock was set back.
@@ -91,6 +99,16 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
     if name not in _QUIET:
         return ""
     return asked_for(state, event.at) or _in_between(state, turns, rung, name == "Stop", config)
+
+
+def is_time(state: State, event: Event) -> bool:
+    """Whether what is owed, or due, is to be paid now. After a compaction not yet: what was said before it
+    is still in the transcript, and the debt is in the state."""
+    owed = state.heard.owed
+    if goes_on(event):
+        return False
+    waited = event.at - owed.get("tried_at", 0)
+    return event.name in _PATIENT or owed.get("tries", 0) < 2 or not 0 <= waited < _AGAIN_MS
 
 
 def asked_for(state: State, at: int) -> str:

@@ -8,6 +8,12 @@ from holdfast.core.jsontext import UNREADABLE, load, scan, text
 from holdfast.errors import BadInput
 
 _LONGEST_FIELD = 1 << 15
+_EXIT = "Exit code "
+#: How the client tells the model that a call was not run.
+_NOT_RUN = (
+    *("<tool_use_error>", "[Request interrupted", "Permission to use ", "Claude requested permissions"),
+    *("The user doesn't want to ", "Hook PreToolUse:", "PreToolUse:"),
+)
 _COMMON = ("session_id", "transcript_path", "cwd", "hook_event_name", "agent_id", "agent_type")
 
 
@@ -28,6 +34,32 @@ class Event:
         self.agent_type = text(data, "agent_type")
         self.cwd = text(data, "cwd")
         self.transcript = text(data, "transcript_path")
+
+
+def calls(event: Event) -> list[dict]:
+    """The tool calls of a batch, each with what the model was answered."""
+    found = event.data.get("tool_calls")
+    return [call for call in found if type(call) is dict] if type(found) is list else []
+
+
+def command(call: dict) -> str:
+    given = call.get("tool_input")
+    return text(given, "command") if type(given) is dict else ""
+
+
+def exit_code(call: dict) -> int:
+    """Of a command, as the client tells it to the model; 0 also where it tells of none, -1 where it is no
+    number."""
+    said = text(call, "tool_response")
+    if not said.startswith(_EXIT):
+        return 0
+    code, _, _ = said[len(_EXIT) :].partition("\n")
+    return int(code) if code.isdecimal() and len(code) < 4 else -1
+
+
+def was_run(call: dict) -> bool:
+    """Not one that was refused, or misused its tool."""
+    return not text(call, "tool_response").startswith(_NOT_RUN)
 
 
 def ran_out(event: Event) -> bool:

@@ -6,7 +6,7 @@ truth: what stdin says is laid over it until the file has caught up, never added
 """
 
 from holdfast.core import sizes
-from holdfast.core.events import Event, ran_out
+from holdfast.core.events import Event, calls, exit_code, ran_out, was_run
 from holdfast.core.jsontext import text
 from holdfast.core.seen import counter, fingerprint, tally
 from holdfast.core.transcript import count, usage
@@ -162,46 +162,32 @@ def _prompt(heard: Heard, event: Event) -> None:
     _weigh(heard, PROMPT, sizes.leaves(event.data.get("prompt")), sizes.PER_ITEM)
 
 
-def _tool(heard: Heard, event: Event) -> None:
-    data = event.data
-    heard.calls += 1
-    row = tally(heard.tools, text(data, "tool_name") or "other")
-    row[0] += 1
-    given, failed = sizes.of_input(data.get("tool_input")), event.name == "PostToolUseFailure"
-    if failed:
-        heard.failures += 1
-        row[1] += 1
-    result, fixed = _response(data.get("error" if failed else "tool_response"))
-    if event.cut:
-        result = event.size  # too large to be read: its length is what is known
-    result = min(result, _LARGEST_RESULT)
-    row[2] += int(result)
-    # The call itself is in the transcript before its result is; only the result is pending.
-    heard.units += given
-    heard.tokens += sizes.PER_TOOL_USE
-    call = text(data, "tool_use_id")
-    _weigh(heard, str(fingerprint(call)) if call else "", result, fixed + sizes.PER_ITEM)
-    counted = counter(text(data, "tool_name"))
-    setattr(heard, counted, getattr(heard, counted) + 1)
-
-
-def _response(value: object) -> tuple[float, float]:
-    """(units, tokens) of a tool's structured response, as far as the model is shown it."""
-    if type(value) is list:
-        parts = [_response(part) for part in value[:256]]
-        return sum(part[0] for part in parts), sum(part[1] for part in parts)
-    if type(value) is dict:
-        if value.get("type") in ("image", "document", "pdf") or "base64" in value:
-            return 0, sizes.IMAGE
-        if "structuredPatch" in value or "originalFile" in value:
-            return 300, 0  # a confirmation and a snippet, not the file
-        return sizes.leaves([v for k, v in value.items() if k not in ("type", "filePath")]), 0
-    return sizes.leaves(value), 0
-
-
 def _batch(heard: Heard, event: Event) -> None:
     heard.batches += 1
     heard.messages += 1
+    if event.cut:  # too large to be read: its length is what is known
+        _call(heard, {}, event.size)
+    for call in calls(event):
+        _call(heard, call, *sizes.of_content(call.get("tool_response")))
+
+
+def _call(heard: Heard, call: dict, result: float, fixed: float = 0.0) -> None:
+    """A tool call, and how much the model is answered."""
+    name = text(call, "tool_name")
+    failed, result = exit_code(call) != 0 or not was_run(call), min(result, _LARGEST_RESULT)
+    heard.calls += 1
+    heard.failures += failed
+    row = tally(heard.tools, name or "other")
+    row[0] += 1
+    row[1] += failed
+    row[2] += int(result)
+    # The call itself is in the transcript before its result is; only the result is pending.
+    heard.units += sizes.of_input(call.get("tool_input"))
+    heard.tokens += sizes.PER_TOOL_USE
+    uid = text(call, "tool_use_id")
+    _weigh(heard, str(fingerprint(uid)) if uid else "", result, fixed + sizes.PER_ITEM)
+    counted = counter(name)
+    setattr(heard, counted, getattr(heard, counted) + 1)
 
 
 def _stop(heard: Heard, event: Event) -> None:
@@ -258,8 +244,6 @@ _WHAT = {
     "SessionStart": _start,
     "SessionEnd": _end,
     "UserPromptSubmit": _prompt,
-    "PostToolUse": _tool,
-    "PostToolUseFailure": _tool,
     "PostToolBatch": _batch,
     "Stop": _stop,
     "StopFailure": _stop_failure,

@@ -36,12 +36,19 @@ _TABLES = ("tools", "files", "tasks", "worked", "open", "bytes", "identity", "to
 _SAVED = (*_COUNTERS, *_LABELS, *_TABLES, *MOST)
 
 
-def checksum(data: bytes) -> int:
-    """61 bits that change with every change of `data`. No import, and no match for an attacker."""
-    number = int.from_bytes(data + b"\1", "little")
+def checksum(data: bytes, start: int = 0) -> int:
+    """61 bits that change with every change of `data`, from `start` on. No import, and no match for an
+    attacker. What it is of, with a 1 behind it, is taken as a number, little end first, modulo a prime."""
     # The hash of a number is what it leaves of the same prime, in the language itself and far faster;
-    # where numbers have 32 bits the prime is another.
-    return hash(number) if _IS_PRIME_OF_HASH else number % _PRIME
+    # where numbers have 32 bits the prime is another. By this one 2**61 leaves 1, so what stands before and
+    # behind can be reckoned out and in: a copy of a large text costs more than all else here.
+    number = int.from_bytes(data, "little")
+    left = hash(number) if _IS_PRIME_OF_HASH else number % _PRIME
+    left += 1 << 8 * len(data) % 61
+    if start:
+        left -= int.from_bytes(data[:start], "little")
+        left *= 1 << -8 * start % 61
+    return left % _PRIME
 
 
 def fingerprint(text: str) -> int:

@@ -85,10 +85,10 @@ class State:
 def parse(data: bytes, where: str) -> State:
     """The state that `render` wrote, to the byte; anything else is Damaged."""
     try:
-        written, _, rest = data.removeprefix(_HEAD).partition(b",")
-        if not data.startswith(_HEAD) or written != b"%d" % checksum(rest):
+        start = data.index(b",", len(_HEAD)) + 1
+        if not data.startswith(b"%s%d," % (_HEAD, checksum(data, start))):
             raise ValueError("its checksum does not fit")
-        saved: dict = load("{" + rest.decode("utf-8"))  # type: ignore[assignment]
+        saved: dict = load(data.decode("utf-8"))  # type: ignore[assignment]
         state = State(saved["session"], saved["agent"])
         state.seen = Seen.from_json(saved["seen"], state.agent)
         if saved["behind"]:

@@ -22,8 +22,13 @@ _LARGEST = 1 << 26
 #: Bytes from which on it is looked, each time it has grown by a step, whether most of it is over; and of
 #: what is not, before no more is taken.
 _TIDY, _STEP, _MOST = 1 << 18, 1 << 16, 1 << 20
+#: Of that, what may be of other machines: however much they say, there is room for what is said here, and a
+#: hook reads all of it in some hundredths of a second.
+_MOST_OF_OTHERS = _MOST // 2
 #: Bytes before a place by which it is known again.
 _TAIL = 64
+#: Bytes of an id.
+_ID = 26
 #: Bytes in which its first line stands.
 _FIRST = 1 << 13
 _FOLDER, _SHOWN, _IGNORE = ".coordination", "blackboard.json", ".gitignore"
@@ -54,26 +59,38 @@ def place(folder: str) -> Place:
 
 class Board:
     """What was read of one: messages in the order in which they were posted, and the marks upon each, also
-    upon those that are not among them. `end` is the place up to which was read."""
+    upon those that are not among them. `end` is the place up to which was read. With a reader only what
+    concerns that one is looked at: of the words of many agents each is meant for few."""
 
     __slots__ = ("damaged", "end", "marks", "messages", "root", "starts", "torn")
 
-    def __init__(self, data: bytes = b"", start: int = 0, before: bytes = b"") -> None:
+    def __init__(
+        self,
+        data: bytes = b"",
+        start: int = 0,
+        before: bytes = b"",
+        reader: messages.Reader | None = None,
+    ) -> None:
         self.messages: dict[str, dict] = {}
         self.marks: dict[str, list[dict]] = {}
         self.starts: dict[str, list[int]] = {}  # of each message: the place before it
         self.damaged: list[bytes] = []
         self.torn = 0
         self.root = ""
-        offset = start
-        *whole, _ = data.split(b"\n")
-        for raw in whole:
-            self._take(raw, [offset, checksum(before)])
-            offset += len(raw) + 1
-            before = (before + raw + b"\n")[-_TAIL:]
-        self.end = [offset, checksum(before)]
+        data = before + data
+        at, ahead = len(before), start - len(before)
+        *whole, _ = data[at:].split(b"\n")
+        wanted = _concerning(whole, reader) if reader else None
+        for number, raw in enumerate(whole):
+            if wanted is None or number in wanted:
+                said = self._take(raw)
+                if said and said not in self.starts:
+                    self.starts[said] = [ahead + at, checksum(data[max(0, at - _TAIL) : at])]
+            at += len(raw) + 1
+        self.end = [ahead + at, checksum(data[max(0, at - _TAIL) : at])]
 
-    def _take(self, raw: bytes, here: list[int]) -> None:
+    def _take(self, raw: bytes) -> str:
+        """The id of a message, or ""."""
         said = index.checked(raw)
         if said is None:
             torn = index.is_torn(raw)
@@ -81,13 +98,14 @@ class Board:
             self.damaged += [] if torn else [raw]
         elif messages.is_message(said):
             self.messages.setdefault(said["id"], said)
-            self.starts.setdefault(said["id"], here)
+            return str(said["id"])
         elif messages.is_mark(said):
             self.marks.setdefault(said["of"], []).append(said)
         elif type(said.get("board")) is str:
             self.root = self.root or said["board"]
         else:
             self.damaged.append(raw)
+        return ""
 
     def of(self, uid: str) -> list[dict]:
         return self.marks.get(uid, [])
@@ -102,13 +120,31 @@ class Board:
         ]
 
 
+def _concerning(lines: list[bytes], reader: messages.Reader) -> set[int]:
+    """Which lines: all but those that are surely a message to others, or a mark upon one. Most are, and to
+    read each would be most of what a hook does among many agents."""
+    names = [b'"to":"%s"' % name.encode("utf-8", "replace") for name in reader.names]
+    found, ids, marks = set(), set(), []
+    for number, raw in enumerate(lines):
+        kind, _, rest = index.sealed(raw).partition(b'":"')
+        if kind == b'"of':
+            marks.append((number, rest[:_ID]))
+        elif kind != b'"id':
+            found.add(number)
+        elif any(name in rest for name in names):
+            found.add(number)
+            ids.add(rest[:_ID])
+    return found.union(number for number, uid in marks if uid in ids)
+
+
 def load(home: Home, key: str) -> Board:
     """All of it; an empty one where there is none."""
     return since(home, key, [])
 
 
-def since(home: Home, key: str, known: list[int]) -> Board:
-    """What was written beyond a place that is known; all of it where that is not the same file any more."""
+def since(home: Home, key: str, known: list[int], reader: messages.Reader | None = None) -> Board:
+    """What was written beyond a place that is known; all of it where that is not the same file any more.
+    With a reader what concerns that one."""
     try:
         fd = files.open_regular(path(home, key))
     except (FileNotFoundError, NotADirectoryError):
@@ -122,7 +158,7 @@ def since(home: Home, key: str, known: list[int]) -> Board:
             tail = posix.pread(fd, min(_TAIL, known[0]), max(0, known[0] - _TAIL))
             if checksum(tail) == known[1]:
                 start, before = known[0], tail
-        return Board(_read(fd, start, size), start, before)
+        return Board(_read(fd, start, size), start, before, reader)
     finally:
         posix.close(fd)
 
@@ -137,13 +173,26 @@ def _read(fd: int, start: int, end: int) -> bytes:
 
 def post(home: Home, where: Place, message: dict) -> None:
     """Durable when it returns."""
+    _refuse_full(home, where.key)
     _write_down(home, where, [message])
     outbox.put(home, outbox.MESSAGE, {"root": where.root, "said": message}, message["id"])
 
 
-def take_in(home: Home, where: Place, said: list[dict]) -> None:
-    """Messages and marks of other machines, which the team knows already. Durable when it returns."""
-    _write_down(home, where, said)
+def take_in(home: Home, where: Place, said: list[dict], there: Board) -> int:
+    """Messages and marks of other machines, which the team knows already, as many as there is room for
+    beside those that are `there`. How many; they are durable when it returns."""
+    stand = there.open(now())
+    marks = [mark for message in stand for mark in there.of(message["id"])]
+    room = _MOST_OF_OTHERS - sum(len(index.line(one)) for one in [*stand, *marks] if "machine" in one)
+    taken = []
+    for one in said:
+        room -= len(index.line(one))
+        if room < 0:
+            break
+        taken.append(one)
+    if taken:
+        _write_down(home, where, taken)
+    return len(taken)
 
 
 def _write_down(home: Home, where: Place, said: list[dict]) -> None:
@@ -154,8 +203,6 @@ def _write_down(home: Home, where: Place, said: list[dict]) -> None:
         size = posix.stat(own).st_size
     except FileNotFoundError:
         size, data = 0, b"%s\n%s" % (index.line({"board": where.root}), data)
-    if size > _MOST:
-        _refuse_full(load(home, where.key))
     _append(own, data)
     if size // _STEP != (size + len(data)) // _STEP and size > _TIDY - _STEP:
         _tidy(home, where.key)
@@ -178,8 +225,13 @@ def _append(own: str, data: bytes) -> None:
         files.append_durably(own, data)
 
 
-def _refuse_full(found: Board) -> None:
-    at = now()
+def _refuse_full(home: Home, key: str) -> None:
+    try:
+        if posix.stat(path(home, key)).st_size <= _MOST:
+            return
+    except FileNotFoundError:
+        return
+    found, at = load(home, key), now()
     if len(_kept(found, at)) > _MOST:
         raise BadInput(
             f"the board of {found.root} is full: {len(found.open(at))} messages wait for somebody; "

@@ -14,6 +14,8 @@ from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
 
 HEAD = b'{"v":1,"sum":'
+#: What is said with any trouble of the file, to whoever goes on in spite of it.
+STILL_HOLDS = " (what it said before still holds)"
 _LARGEST = 1 << 18
 
 
@@ -45,7 +47,7 @@ def current(home: Home) -> Compiled:
         return Compiled({})
     except OSError as problem:
         known = _known(home)
-        known.trouble = f"{home.config}: {problem.strerror} (what it said before still holds)"
+        known.trouble = f"{home.config}: {problem.strerror}{STILL_HOLDS}"
         return known
     known = _known(home)
     fitting = {key: value for key, value in known.values.items() if fits(key, value)}

@@ -44,6 +44,15 @@ def read(path: str, most: int) -> bytes:
         posix.close(fd)
 
 
+def read_head(path: str, size: int) -> bytes:
+    """So many bytes of a regular file, or what there is."""
+    fd = open_regular(path)
+    try:
+        return posix.read(fd, size)
+    finally:
+        posix.close(fd)
+
+
 def open_regular(path: str) -> int:
     """A file descriptor for reading; anything but a regular file is BadInput (a FIFO never hangs)."""
     fd = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
@@ -208,7 +217,7 @@ def _sync_in_turns(fd: int, path: str) -> bool:
         found = -1
         for wait in _WAITS:
             if 0 <= found <= posix.fstat(turn).st_size - _ENDED_SINCE:
-                return _is_at(fd, path)
+                return is_at(fd, path)
             if _have(turn):
                 _sync_and_count(fd, path, turn)
                 return True
@@ -229,7 +238,7 @@ def _sync_and_count(fd: int, path: str, turn: int) -> None:
         _remove(path + _SYNCED)
         raise
     try:
-        if _is_at(fd, path):
+        if is_at(fd, path):
             posix.ftruncate(turn, posix.fstat(turn).st_size + 1)
     except OSError:  # no file, or one that may not grow: all sync for themselves
         pass
@@ -274,7 +283,7 @@ def open_shared(path: str, alone: bool = False) -> int:
         fd = posix.open(path, posix.O_RDWR | posix.O_APPEND | _CREATE, 0o600)
         try:
             _share(fd, alone)
-            if _is_at(fd, path):
+            if is_at(fd, path):
                 return fd
         except BaseException:
             posix.close(fd)
@@ -294,7 +303,7 @@ def open_locked(path: str) -> int:
         fd = posix.open(path, posix.O_RDWR | posix.O_APPEND | _CREATE, 0o600)
         try:
             posix.lockf(fd, posix.F_LOCK, 0)
-            if _is_at(fd, path):
+            if is_at(fd, path):
                 return fd
         except BaseException:
             posix.close(fd)
@@ -302,7 +311,7 @@ def open_locked(path: str) -> int:
         posix.close(fd)
 
 
-def _is_at(fd: int, path: str) -> bool:
+def is_at(fd: int, path: str) -> bool:
     try:
         return posix.fstat(fd).st_ino == posix.stat(path).st_ino
     except FileNotFoundError:

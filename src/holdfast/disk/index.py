@@ -95,14 +95,16 @@ def drop(home: Home, uids: list[str], remove: "Callable[[], None]") -> None:
 
 
 class Catalogue:
-    """`entries` by uid, oldest first: a uid sorts by time. `damaged` counts lines that cannot be read,
-    `torn` those that somebody was killed over: never acknowledged, and of no consequence."""
+    """`entries` by uid, oldest first: a uid sorts by time; `gone` those that were taken back. `damaged`
+    counts lines that cannot be read, `torn` those that somebody was killed over: never acknowledged, and
+    of no consequence."""
 
-    __slots__ = ("damaged", "entries", "repeated", "torn")
+    __slots__ = ("damaged", "entries", "gone", "repeated", "torn")
 
     def __init__(self, lines: "list[bytes]") -> None:
         found: dict[str, dict] = {}
         self.damaged = 0
+        self.gone: set[str] = set()
         self.repeated: list[str] = []
         self.torn = 0
         for raw in lines:
@@ -115,6 +117,7 @@ class Catalogue:
                 continue
             if "gone" in said:
                 found.pop(said["gone"], None)
+                self.gone.add(said["gone"])
             elif said["uid"] in found:
                 self.repeated.append(said["uid"])
             else:
@@ -151,6 +154,11 @@ def _unsealed(raw: bytes) -> bytes:
     raw = raw[max(0, raw.rfind(_HEAD)) :]
     written, _, rest = raw.removeprefix(_HEAD).partition(b",")
     return rest if raw.startswith(_HEAD) and written == b"%d" % checksum(rest) else b""
+
+
+def sealed(raw: bytes) -> bytes:
+    """All that follows the checksum, whether that fits or not: for who asks what a line could be about."""
+    return raw[raw.rfind(_HEAD) + len(_HEAD) :].partition(b",")[2]
 
 
 def is_entry(said: dict) -> bool:

@@ -44,9 +44,14 @@ class Reader:
         """As senders and marks say it."""
         return AGENT + self.agent if self.agent else SESSION + self.session
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those by which one is spoken to."""
+        return ALL, self.name, ROLE + self.role
+
     def is_meant(self, message: dict) -> bool:
         """Nobody is told what he said himself."""
-        return message["from"] != self.name and message["to"] in (ALL, self.name, ROLE + self.role)
+        return message["from"] != self.name and message["to"] in self.names
 
 
 def is_addressee(to: str) -> bool:
