@@ -81,7 +81,7 @@ def settings(random: Random) -> dict[str, Any]:
     for name in random.sample(["model", "env", "permissions", "é", "deep", "theme"], random.randrange(6)):
         made[name] = deep(random) if name == "deep" else anything(random, 3)
     if random.random() < 0.7:
-        events = random.sample(FOREIGN_EVENTS, random.choice([0, 1, 2, 5, 18]))
+        events = random.sample(FOREIGN_EVENTS, random.choice([0, 1, 2, 5, len(FOREIGN_EVENTS)]))
         made["hooks"] = {event: [group(random) for _ in range(random.randrange(3))] for event in events}
     if random.random() < 0.5:
         line = {"type": "command", "command": "~/line.sh", "padding": random.randrange(3)}

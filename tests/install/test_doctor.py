@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,12 @@ import pytest
 from holdfast.app import Holdfast
 from holdfast.install.doctor import TESTED, doctor
 from holdfast.install.operations import install
+from holdfast.install.settings import EVENTS
 from holdfast.ops.config import compile_now
-from holdfast.ops.upkeep import Check
+from holdfast.ops.tasks import add
+from holdfast.ops.upkeep import Check, status
+from holdfast.store import database
+from hooks import bound_by_modes
 
 REPO = Path(__file__).resolve().parent.parent.parent
 
@@ -42,7 +48,21 @@ def test_all_is_well_after_install(machine: Path) -> None:
     install(opened(machine))
     found = doctor(opened(machine))
     assert (found.ok, found.exit_code) == (True, 0), str(found)
-    assert "15 hooks, and the command they run works" in str(found)
+    assert f"{len(EVENTS)} hooks, and the command they run works" in str(found)
+
+
+@pytest.mark.parametrize("through", [".claude", "link"])
+def test_settings_of_the_user_and_of_the_project_that_are_one_file_are_tried_once(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, through: str
+) -> None:
+    (machine / ".claude").mkdir()
+    (machine / "link").symlink_to(machine / ".claude")
+    monkeypatch.chdir(machine)
+    app = opened(machine, CLAUDE_CONFIG_DIR=str(machine / through))
+    install(app)
+    assert [check.what for check in doctor(app).checks if check.name == "wiring"] == [
+        f"{machine / through / 'settings.json'}: {len(EVENTS)} hooks, and the command they run works"
+    ]
 
 
 def test_without_install_it_says_so(machine: Path) -> None:
@@ -85,6 +105,10 @@ PYTHON = os.path.realpath(sys.executable)
         (lambda text: text.replace("exec ", "echo hello; exec "), "printed something"),
         (lambda text: text.replace('"PreCompact"', '"PreCompacted"'), "no hook for PreCompact"),
         (
+            lambda text: text.replace('"PreCompact"', '"PostToolUse"'),
+            "a hook of ours for PostToolUse, which nothing needs any more",
+        ),
+        (
             lambda text: text.replace('{\n  "hooks"', '{\n  "disableAllHooks": true,\n  "hooks"'),
             "disableAllHooks",
         ),
@@ -99,6 +123,19 @@ def test_wiring_that_does_not_work_is_found(machine: Path, change: Callable[[str
     assert not found.ok
     assert says in str(found)
     assert all(check.fix for check in found.checks if not check.ok)
+
+
+@pytest.mark.parametrize(
+    "hooks", ["true", '{"Stop": true}', '{"Stop": [true]}', '{"Stop": [{"hooks": true}]}', '{"Stop": [{}]}']
+)
+def test_settings_that_the_client_would_not_take_are_one_finding_of_many(machine: Path, hooks: str) -> None:
+    install(opened(machine))
+    (machine / "project/.claude").mkdir()
+    (machine / "project/.claude/settings.json").write_text(f'{{"hooks": {hooks}}}')
+    found = doctor(opened(machine))
+    (bad,) = [check for check in found.checks if not check.ok]
+    assert (bad.name, "line 1, column" in bad.what) == ("settings", True)
+    assert len(found.checks) > 8
 
 
 def test_settings_that_are_a_folder_are_one_finding_of_many(machine: Path) -> None:
@@ -119,6 +156,16 @@ def test_what_others_may_read_is_found(machine: Path) -> None:
     assert doctor(opened(machine)).ok
 
 
+def test_a_link_is_not_taken_for_a_file_that_others_may_read(machine: Path) -> None:
+    install(opened(machine))
+    kept = machine / "client/holdfast/checkpoints/kept/0123456789abcdef"
+    kept.mkdir(parents=True)
+    (kept / "latest.md").symlink_to("2026-11-18-033203.md")  # of a project that cannot be written
+    assert doctor(opened(machine)).ok
+    (kept / "2026-11-18-033203.md").touch(0o644)
+    assert "others may look into" in str(doctor(opened(machine)))
+
+
 def test_a_config_that_is_wrong_is_found_and_one_made_by_hand_is_not(machine: Path) -> None:
     install(opened(machine))
     file = machine / "client/holdfast/config.yaml"
@@ -131,6 +178,64 @@ def test_a_config_that_is_wrong_is_found_and_one_made_by_hand_is_not(machine: Pa
     found = doctor(opened(machine))
     assert not found.ok
     assert "line 1: there is no key `windo`; did you mean `window`?" in str(found)
+
+
+def test_tasks_that_cannot_be_read_are_found(machine: Path) -> None:
+    install(opened(machine))
+    add(opened(machine), "mend the pump")
+    found = doctor(opened(machine))
+    assert found.ok
+    assert "tasks can be added and claimed" in str(found)
+    other = opened(machine, HOLDFAST_HOME=str(machine / "other"))  # a process opens a store once
+    install(other)
+    (machine / "other/store.db").write_bytes(b"no database at all")
+    (machine / "other/store.db").chmod(0o600)
+    bad = [check for check in doctor(other).checks if not check.ok]
+    assert [check.name for check in bad] == ["store"]
+    assert "store.db is damaged" in bad[0].what
+    assert bad[0].fix
+    third = opened(machine, HOLDFAST_HOME=str(machine / "third"))
+    install(third)
+    (machine / "third/store.db").mkdir(0o700)
+    assert any("store.db" in check.what for check in doctor(third).checks if not check.ok)
+
+
+def _store(app: Holdfast) -> Check:
+    (found,) = [check for check in status(app).checks if check.name == "store"]
+    return found
+
+
+def test_a_store_is_looked_at_and_left_as_it_is(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened(machine)
+    store = Path(app.home.store)
+    store.parent.mkdir(parents=True)
+    store.touch(0o600)
+    assert _store(app).ok
+    assert (store.read_bytes(), os.listdir(store.parent)) == (b"", [store.name])
+    with closing(sqlite3.connect(store)) as older:  # of a holdfast that had no tables yet
+        older.execute("PRAGMA user_version = 1")
+        older.execute("PRAGMA journal_mode = WAL")
+    before = store.read_bytes()
+    assert before
+    assert _store(app).ok
+    assert store.read_bytes() == before
+    add(app, "mend the pump")
+    with monkeypatch.context() as patch:  # which this process has open now
+        patch.setattr(database, "SQLite", None)
+        assert _store(app).ok
+
+
+def test_tasks_without_their_extra_hide_nothing_else(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = opened(machine)
+    add(app, "mend the pump")
+    for name in [name for name in sys.modules if name.startswith("holdfast.store.database")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    found = _store(app)
+    assert (found.ok, found.fix) == (False, "pip install 'holdfast[tasks]'")
+    assert "sqlalchemy" in found.what
 
 
 def test_a_lock_that_is_held_is_found(machine: Path) -> None:
@@ -151,6 +256,34 @@ def test_a_lock_that_is_held_is_found(machine: Path) -> None:
     finally:
         holder.communicate()
     assert doctor(opened(machine)).ok
+
+
+@pytest.mark.parametrize(
+    ("closed", "mode", "says"),
+    [
+        ("sessions/s1/lock", 0o400, "sessions/s1/lock cannot be opened: Permission denied and 1 more"),
+        ("sessions", 0, "sessions cannot be read: Permission denied"),
+        (".", 0, "install.json cannot be read: Permission denied"),
+        (".", 0o400, "install.json cannot be read: Permission denied"),
+    ],
+)
+def test_a_home_that_is_closed_to_us_is_one_finding_of_many(
+    machine: Path, closed: str, mode: int, says: str
+) -> None:
+    home = machine / "client/holdfast"
+    for name in ("s1", "s2"):
+        (home / "sessions" / name).mkdir(parents=True)
+        (home / "sessions" / name / "lock").touch(0o400)
+    install(opened(machine))
+    (home / closed).chmod(mode)
+    argv = [*bound_by_modes(), sys.executable, "-m", "holdfast", "doctor", "--json"]
+    environ = {"HOME": str(machine), "CLAUDE_CONFIG_DIR": str(home.parent), "PATH": os.defpath}
+    environ["PYTHONPATH"] = str(REPO / "src")
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+    (home / closed).chmod(0o700)
+    checks = json.loads(done.stdout)["checks"]
+    assert any(says in check["what"] and check["fix"] for check in checks if not check["ok"])
+    assert {"wiring", "server", "privacy", "client", "home", "disk"} <= {check["name"] for check in checks}
 
 
 @pytest.mark.parametrize(

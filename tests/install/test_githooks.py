@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.errors import BadInput, HoldfastError, MissingExtra, NotFound
 from holdfast.install import doctor, githooks, record
 from holdfast.install.operations import install, uninstall
 from hooks import bound_by_modes
@@ -82,6 +82,14 @@ def test_what_was_there_goes_on_and_comes_back_to_the_byte(
     assert snapshot(hooks(repository)) == before
     assert record.git_hooks(machine.app.home) == []
     uninstall(machine.app, git=True)  # once more is nothing
+
+
+def test_without_git_that_is_what_is_said(
+    machine: Machine, repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(MissingExtra, match="needs git, which is not on the PATH"):
+        put(machine)
 
 
 def test_a_link_stays_one(machine: Machine, repository: Repository) -> None:

@@ -8,13 +8,14 @@ import re
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.disk.wiring import covers
 from holdfast.errors import BadInput, Damaged, HoldfastError
-from holdfast.install import leftovers, operations, record
+from holdfast.install import doctor, leftovers, operations, record
 from holdfast.install.operations import install, uninstall
 from holdfast.install.settings import EVENTS, Launcher, is_ours
 from install.conftest import Machine
@@ -91,7 +92,7 @@ def test_every_event_of_the_table_is_wired_after_the_hooks_of_others(machine: Ma
         assert (hook["timeout"], hook.get("async", False)) == (timeout, is_async)
     tested, _, run = data["hooks"]["Stop"][1]["hooks"][0]["command"].partition(" || exit 0; ")
     words = run.removesuffix("; }").split()
-    assert tested == f"{{ [ -r {words[4]} ]"
+    assert tested == f"{{ [ -x {words[1]} ] && [ -r {words[4]} ]"
     assert words[:1] + words[2:4] == ["exec", "-I", "-S"]
     assert all(os.path.realpath(word) == word and os.path.exists(word) for word in (words[1], words[4]))
     assert data["statusLine"]["command"].endswith("/holdfast/launch.py statusline; }")
@@ -113,6 +114,48 @@ def test_the_wired_command_runs(machine: Machine) -> None:
         command, shell=True, input=payload, env=environ, capture_output=True, text=True, check=True
     )
     assert (done.stderr, (machine.home / "sessions/s1/state.json").exists()) == ("", True)
+
+
+@pytest.mark.parametrize("gone", ["python", "launch"])
+@pytest.mark.parametrize("kind", ["hook", "statusline"])
+def test_a_command_whose_interpreter_or_package_has_gone_is_silent(
+    machine: Machine, gone: str, kind: str
+) -> None:
+    """127 is an error that the client shows at every event, 2 tells it to block."""
+    here = operations._launcher()
+    moved = replace(here, **{gone: str(machine.root / "has gone" / Path(getattr(here, gone)).name)})
+    command = moved.command if kind == "hook" else moved.statusline["command"]
+    environ = {"HOME": str(machine.root), "PATH": os.defpath}
+    done = subprocess.run(command, shell=True, input=b"{}", env=environ, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "exec {python} -I -S {launch}{more}",
+        "{{ [ -r {launch} ] || exit 0; exec {python} -I -S {launch}{more}; }}",
+    ],
+)
+def test_what_an_older_version_wrote_is_brought_up_to_date(machine: Machine, form: str) -> None:
+    """Whichever way it was guarded: recognised, replaced where it stands, and gone to the byte."""
+    raw = machine.write('{"model": "opus"}')
+    install(machine.app)
+    newest = machine.settings.read_text()
+    here = operations._launcher()
+    older = newest
+    for command, more in ((here.command, ""), (here.statusline["command"], " statusline")):
+        written = form.format(python=here.python, launch=here.launch, more=more)
+        older = older.replace(json.dumps(command), json.dumps(written))
+    assert older.count("exec ") == newest.count("exec ")
+    machine.settings.write_text(older)
+    assert [check for check in doctor._wiring(machine.app) if not check.ok] == []
+    assert install(machine.app).changed
+    assert machine.settings.read_text() == newest
+    assert not install(machine.app).changed
+    machine.settings.write_text(older)
+    uninstall(machine.app, verify=True)
+    assert json.loads(machine.settings.read_bytes()) == json.loads(raw)
 
 
 def test_a_second_install_changes_nothing_at_all(machine: Machine) -> None:

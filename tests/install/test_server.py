@@ -130,6 +130,17 @@ def test_what_the_client_says_when_it_fails_is_passed_on(asked: tuple[Holdfast, 
         install(app, mcp=True)
 
 
+@pytest.mark.parametrize("raw", [b"{", b"[]", b'{"mcpServers": {"holdfast"', b"\xff", None])
+def test_the_doctor_finds_a_list_that_is_damaged(machine: Machine, raw: bytes | None) -> None:
+    install(machine.app)
+    if raw is None:
+        memory(machine).mkdir()
+    else:
+        memory(machine).write_bytes(raw)
+    (bad,) = [check for check in doctor(machine.app).checks if not check.ok]
+    assert (bad.name, str(memory(machine)) in bad.what, bool(bad.fix)) == ("server", True, True)
+
+
 def test_the_doctor_starts_it_as_the_client_does(machine: Machine) -> None:
     def found() -> tuple[bool, str]:
         (check,) = [check for check in doctor(machine.app).checks if check.name == "server"]

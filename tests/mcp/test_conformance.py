@@ -32,7 +32,7 @@ async def _talk(home: Path) -> dict[str, Any]:
 
 def test_the_official_client_is_content(home: Path) -> None:
     run_silently(event("SessionStart", source="startup"), home)
-    run_silently(event("PostToolUse"), home)
+    run_silently(event("PostToolBatch"), home)
     told = asyncio.run(_talk(home))
     assert told["started"].protocol_version == "2025-11-25"
     assert told["started"].server_info.name == "holdfast"

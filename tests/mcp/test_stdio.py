@@ -7,12 +7,14 @@ import os
 import random
 import signal
 import subprocess
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast.disk import files
-from holdfast.mcp import protocol
+from holdfast.mcp import protocol, stdio
 from hooks import SAFETY_S, event, run_silently
 from speaking import COMMAND, Server, call, request
 
@@ -73,8 +75,25 @@ def test_whoever_asks_too_much_at_once_is_told_so(home: Path) -> None:
 def test_stdin_that_ends_ends_a_call_that_hangs(home: Path) -> None:
     run_silently(event("SessionStart", source="startup"), home)
     with Server(home) as server, files.Lock(str(home / "sessions/s1/lock")):
-        server.send(call("checkpoint_take", session="s1"))
-        assert server.ends() == []
+        server.send(call("checkpoint_take", 1, session="s1"), [call("status", 2), call("status", 3)])
+        hung, batch = server.ends()
+        assert (hung["id"], "stdin ended" in hung["error"]["message"]) == (1, True)
+        assert [(one["id"], one["error"]["code"]) for one in batch] == [(2, -32000), (3, -32000)]
+
+
+def test_stdin_that_has_ended_does_not_cut_short_what_was_asked_for(home: Path) -> None:
+    """As `echo … | holdfast mcp` asks, on a machine that is busy."""
+    run_silently(event("SessionStart", source="startup"), home)
+    with Server(home) as server:
+        with files.Lock(str(home / "sessions/s1/lock")):
+            server.send(call("checkpoint_take", session="s1"))
+            assert server.process.stdin
+            server.process.stdin.close()
+            server.process.stdin = None
+            with pytest.raises(subprocess.TimeoutExpired):
+                server.process.wait(3)
+        (answer,) = server.ends()
+        assert "result" in answer
 
 
 def test_a_message_too_large_is_refused_and_the_next_is_answered(home: Path) -> None:
@@ -154,3 +173,42 @@ def test_nothing_but_answers_reaches_stdout_and_nobody_else_reads_stdin(tmp_path
     )
     assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [1, 2, 3]
     assert done.stderr == b"printed\nwrittenstarted\n"
+
+
+class Slow(list[object]):
+    """Something happens when all of it was looked at."""
+
+    def __init__(self, items: list[object], then: Callable[[], None]) -> None:
+        super().__init__(items)
+        self.then = then
+
+    def __iter__(self) -> Iterator[object]:
+        yield from super().__iter__()
+        self.then()
+
+
+def test_what_is_asked_while_another_is_answered_is_not_forgotten() -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    server = stdio.Stdio(-1, null, protocol.METHODS)
+    first, second = call("status", 1), call("status", 2)
+    asks = threading.Thread(target=lambda: server._take(json.dumps(second).encode()))
+
+    def meanwhile() -> None:
+        asks.start()
+        asks.join(0.2)  # as long as it needs, if nothing holds it up
+
+    server.unanswered = Slow([first], meanwhile)
+    server._write("{}", first)
+    asks.join()
+    os.close(null)
+    assert server.unanswered == [second]
+
+
+def test_it_listens_also_while_nobody_reads() -> None:
+    server = stdio.Stdio(-1, -1, protocol.METHODS)
+    asks = threading.Thread(target=lambda: server._take(json.dumps(call("status")).encode()), daemon=True)
+    with server.writing:
+        asks.start()
+        asks.join(SAFETY_S)
+        assert not asks.is_alive()
+        assert len(server.unanswered) == 1

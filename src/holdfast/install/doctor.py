@@ -21,12 +21,12 @@ from holdfast.app import Holdfast
 from holdfast.disk import sessions
 from holdfast.disk.wiring import is_server
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.install import githooks, place, record, server
+from holdfast.install import githooks, place, record, server, settings
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.parts import PARTS
 from holdfast.install.settings import EVENTS, is_ours
 from holdfast.memory import swap
-from holdfast.ops.upkeep import Check, status
+from holdfast.ops.upkeep import Check, readable, status
 
 #: The client everything was tried with. Another may differ; it says so rather than fail.
 TESTED = "2.1.325"
@@ -55,12 +55,12 @@ def doctor(app: Holdfast) -> Findings:
     """Try everything holdfast depends on; say what is wrong and how to mend it."""
     checks = [
         *_wiring(app),
-        *_git_hooks(app),
+        *readable(app, _git_hooks),
         _server(app),
         _permissions(app),
-        _locks(app),
+        *readable(app, _locks),
         _client(app),
-        *(check for part in PARTS for check in part(app)),
+        *(check for part in PARTS for check in readable(app, part)),
         *status(app).checks,
     ]
     return Findings(all(check.ok for check in checks), checks)
@@ -68,10 +68,11 @@ def doctor(app: Holdfast) -> Findings:
 
 def _wiring(app: Holdfast) -> Iterator[Check]:
     wired = False
-    for path in place.candidates(app):
+    # In the user's home the project's settings are the user's.
+    once = {os.path.realpath(path): path for path in reversed(place.candidates(app))}
+    for path in reversed(once.values()):
         try:
-            raw = swap.current(path)
-            data = parse(decode(raw, path), path).data if raw is not None else {}
+            data = _settings(path)
         except (BadInput, OSError) as problem:
             yield Check("settings", False, f"{path}: {problem}", f"mend {path}, or move it away")
             continue
@@ -88,6 +89,18 @@ def _wiring(app: Holdfast) -> Iterator[Check]:
     if not wired:
         what = "no settings of the client run holdfast's hooks"
         yield Check("wiring", False, what, "run: holdfast install")
+
+
+def _settings(path: str) -> dict[str, Any]:
+    """BadInput for those that the client would not take: then it does without the whole file."""
+    raw = swap.current(path)
+    if raw is None:
+        return {}
+    text = decode(raw, path)
+    root = parse(text, path)
+    settings.check(root, text, path)
+    data: dict[str, Any] = root.data
+    return data
 
 
 def _git_hooks(app: Holdfast) -> Iterator[Check]:
@@ -130,18 +143,17 @@ def _of_git_hook(known: record.GitHook) -> str:
         return "" if list(Path(home).glob("spool/*/*.json")) else "its line ran, and spooled nothing"
 
 
-def _ours(data: Any) -> Iterator[tuple[str, str]]:
+def _ours(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """(event, command) of each of our hooks."""
-    hooks = data.get("hooks") if type(data) is dict else None
-    for event, groups in hooks.items() if type(hooks) is dict else ():
-        for group in groups if type(groups) is list else ():
-            for hook in group.get("hooks") or () if type(group) is dict else ():
+    for event, groups in data.get("hooks", {}).items():
+        for group in groups:
+            for hook in group["hooks"]:
                 if is_ours(hook):
                     yield event, hook["command"]
 
 
-def _has_plugin(data: Any) -> bool:
-    plugins = data.get("enabledPlugins") if type(data) is dict else None
+def _has_plugin(data: dict[str, Any]) -> bool:
+    plugins = data.get("enabledPlugins")
     enabled = plugins.items() if type(plugins) is dict else ()
     return any(name.startswith("holdfast@") and on is True for name, on in enabled)
 
@@ -151,6 +163,10 @@ def _of_settings(path: str, ours: list[tuple[str, str]]) -> Iterator[Check]:
     missing = [event for event in EVENTS if event not in events]
     if missing:
         what = f"{path}: no hook for {', '.join(missing)}"
+        yield Check("wiring", False, what, "run: holdfast install")
+    needless = sorted({event for event in events if event not in EVENTS})
+    if needless:  # of an older version: each costs a start
+        what = f"{path}: a hook of ours for {', '.join(needless)}, which nothing needs any more"
         yield Check("wiring", False, what, "run: holdfast install")
     twice = sorted({event for event in events if events.count(event) > 1})
     if twice:
@@ -196,7 +212,11 @@ def _fire(command: str) -> str:
 
 def _server(app: Holdfast) -> Check:
     """Started by the very command that the client starts it by, and asked for its tools."""
-    known, mend = server.listed(app), "run: holdfast install --mcp"
+    mend = "run: holdfast install --mcp"
+    try:
+        known = server.listed(app)
+    except (BadInput, OSError) as problem:
+        return Check("server", False, str(problem), f"mend {server.place(app).path}, the client's own")
     if not is_server(known):
         return Check("server", True, f"the client's list has no MCP server of ours; to add it, {mend}")
     asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
@@ -222,8 +242,10 @@ def _permissions(app: Holdfast) -> Check:
     open_to_others = [home] if stat.S_IMODE(os.stat(home).st_mode) & 0o077 else []
     for folder, _, names in os.walk(home):
         for path in [os.path.join(folder, name) for name in names]:
-            with suppress(FileNotFoundError):  # a hook has just renamed it
-                if stat.S_IMODE(os.lstat(path).st_mode) & 0o077 and path != app.home.config:
+            with suppress(OSError):  # a hook has just renamed it; what we may not see others tell
+                mode = os.lstat(path).st_mode
+                # A link is open to everybody everywhere; what it leads to is what counts.
+                if mode & 0o077 and not stat.S_ISLNK(mode) and path != app.home.config:
                     open_to_others.append(path)
     if open_to_others:
         what = f"others may look into {open_to_others[0]}"
@@ -232,15 +254,25 @@ def _permissions(app: Holdfast) -> Check:
     return Check("privacy", True, f"{home} is yours alone")
 
 
-def _locks(app: Holdfast) -> Check:
+def _locks(app: Holdfast) -> list[Check]:
     """Each lock is taken for a moment: one that cannot be had is held by a hook that hangs."""
-    stuck = [name for name in sessions.names(app.home) if _is_stuck(app.home.session(name) + "/lock")]
-    if stuck:
-        what = f"the lock of session {stuck[0]} has been held for more than a second"
-        return Check(
-            "locks", False, what, "find who holds it: fuser " + app.home.session(stuck[0]) + "/lock"
-        )
-    return Check("locks", True, "every session's lock can be had")
+    bad = [check for name in sessions.names(app.home) if (check := _of_lock(app, name))]
+    if not bad:
+        return [Check("locks", True, "every session's lock can be had")]
+    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+    return [Check("locks", False, bad[0].what + more, bad[0].fix)]
+
+
+def _of_lock(app: Holdfast, name: str) -> Check | None:
+    path = app.home.session(name) + "/lock"
+    try:
+        if _is_stuck(path):
+            what = f"the lock of session {name} has been held for more than a second"
+            return Check("locks", False, what, f"find who holds it: fuser {path}")
+    except OSError as problem:
+        fix = f"make all of it yours and writable again: {app.home.root}"
+        return Check("locks", False, f"{path} cannot be opened: {problem.strerror}", fix)
+    return None
 
 
 def _is_stuck(path: str) -> bool:

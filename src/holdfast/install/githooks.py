@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from holdfast.app import Holdfast
 from holdfast.clock import now, rfc3339
 from holdfast.disk import files
-from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.errors import BadInput, HoldfastError, MissingExtra, NotFound
 from holdfast.install import record
 from holdfast.install.place import speaking_of
 from holdfast.install.record import GitHook
@@ -86,6 +86,8 @@ def find(folder: str) -> Site:
         folder = _asked(folder, "--show-toplevel")  # fails in a bare one
     try:
         path = _asked(folder, "--git-path", "hooks")
+    except MissingExtra:
+        raise
     except HoldfastError as problem:
         raise NotFound(f"{folder} is in no repository of git ({problem}); name the folder of one") from None
     repository = os.path.realpath(folder)
@@ -102,6 +104,8 @@ def _asked(folder: str, *what: str) -> str:
             timeout=_PATIENCE_S,
             check=False,
         )
+    except FileNotFoundError:
+        raise MissingExtra("this needs git, which is not on the PATH: install it") from None
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise HoldfastError(f"git cannot be run: {problem}") from None
     if done.returncode:

@@ -49,13 +49,10 @@ def entry(launcher: Launcher) -> dict[str, Any]:
 
 
 def listed(app: Holdfast) -> Any:
-    """What the client has under our name; None if nothing, or if its file cannot be read."""
+    """What the client has under our name; None if nothing. BadInput for a damaged file."""
     target = place(app)
-    try:
-        raw = target.read()
-        data = parse(decode(raw, target.path), target.path).data if raw is not None else {}
-    except (BadInput, OSError):
-        return None
+    raw = target.read()
+    data = parse(decode(raw, target.path), target.path).data if raw is not None else {}
     servers = data.get(_LIST)
     return servers.get(NAME) if type(servers) is dict else None
 
@@ -176,5 +173,10 @@ def _ask(app: Holdfast, words: list[str]) -> None:
 
 
 def left(app: Holdfast) -> list[str]:
-    """Where the client's list still names us."""
-    return [f"{place(app).path}: {_LIST}.{NAME}"] if is_server(listed(app)) else []
+    """Where the client's list still names us; nowhere, if its file cannot be read: nothing is taken out of
+    such a one."""
+    try:
+        known = listed(app)
+    except (BadInput, OSError):
+        return []
+    return [f"{place(app).path}: {_LIST}.{NAME}"] if is_server(known) else []

@@ -16,15 +16,15 @@ from holdfast.install.jsonspan import Child, Node, refuse
 
 #: Every event holdfast is told of: (timeout in seconds, async). Async where no answer is needed: the
 #: client does not wait for those, nor when it exits, so that whatever may come last is not async. Each
-#: has a timeout, because the client's own is ten minutes.
+#: has a timeout, because the client's own is ten minutes. Not PostToolUse: a batch tells of all its calls,
+#: and one start of an interpreter is enough for them. Nor is the batch async: the client would give the
+#: model what is meant for the person.
 EVENTS = {
     "SessionStart": (5, False),
     "UserPromptSubmit": (5, False),
     "PostToolBatch": (5, False),
     "PreCompact": (5, False),
     "SessionEnd": (2, False),
-    "PostToolUse": (5, True),
-    "PostToolUseFailure": (5, True),
     "Stop": (5, False),
     "StopFailure": (5, False),
     "SubagentStart": (5, True),
@@ -54,13 +54,15 @@ class Launcher:
     @property
     def command(self) -> str:
         """Short, because the client shows it to people; `exec`, so that no shell waits for it. An
-        interpreter that cannot open its file ends with 2, by which a hook tells the client to block: a
-        package that was removed must not."""
+        interpreter that cannot open its file ends with 2, by which a hook tells the client to block; one
+        that has gone ends with 127, which the client shows as an error, event for event. What was removed,
+        package or interpreter, does neither."""
         return self._guarded(self.run)
 
     def _guarded(self, run: str) -> str:
         # In braces: who tries it by hand pipes an event into all of it.
-        return f"{{ [ -r {shlex.quote(self.launch)} ] || exit 0; exec {run}; }}"
+        python, launch = shlex.quote(self.python), shlex.quote(self.launch)
+        return f"{{ [ -x {python} ] && [ -r {launch} ] || exit 0; exec {run}; }}"
 
     def hook(self, event: str) -> dict[str, Any]:
         timeout, is_async = EVENTS[event]

@@ -87,6 +87,14 @@ def busy(message: object) -> str:
     )
 
 
+def ended(message: object) -> str:
+    """To work that had not been done when there was nobody left to wait for it; "" to a notification."""
+    problem = Refused(BUSY, "stdin ended, and this took too long after it: ask again and keep stdin open")
+    if type(message) is not list:
+        return refusal(problem, id_of(message)) if id_of(message) is not None else ""
+    return unfit(message) or joined([ended(one) for one in message if type(one) is not list])
+
+
 def id_of(message: object) -> "str | int | None":
     id_ = message.get("id") if type(message) is dict else None
     return id_ if type(id_) in (str, int) else None

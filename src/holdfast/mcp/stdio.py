@@ -24,7 +24,10 @@ else:  # `signal` imports `enum`, which costs as much as the interpreter
 
 #: Calls that wait for another; a client that goes on asking is told to wait itself.
 _MOST_WAITING = 100
-#: How long the client may wait for what it had asked for before it closed stdin.
+#: How long what was asked for before stdin ended may take; what takes longer is refused. A client that does
+#: not want to wait ends us.
+_PATIENCE_S = 10.0
+#: For the refusals: nobody may be reading.
 _GRACE_S = 2.0
 
 
@@ -34,8 +37,10 @@ class Stdio:
         self.sink = sink
         self.methods = methods
         self.writing = allocate_lock()
+        self.listing = allocate_lock()  # not the one that is held while a client does not read
         self.work: SimpleQueue[object] = SimpleQueue()
         self.cancelled: set[object] = set()
+        self.unanswered: list[object] = []
 
     def run(self) -> "NoReturn":
         start_new_thread(self._listen, ())
@@ -43,17 +48,24 @@ class Stdio:
             message = self.work.get()
             if message is None:
                 posix._exit(0)
-            if not self._is_cancelled(message):
-                self._write(protocol.answer(message, self.methods))
+            answer = "" if self._is_cancelled(message) else protocol.answer(message, self.methods)
+            self._write(answer, message)
 
     def _listen(self) -> "NoReturn":
-        """Until stdin ends. Then what was asked for is answered, if that does not take long."""
+        """Until stdin ends. Then what was asked for is answered, with a refusal if it takes long."""
         try:
             self._read()
             self.work.put(None)
+            sleep(_PATIENCE_S)
+            start_new_thread(self._refuse, ())
             sleep(_GRACE_S)
         finally:  # also when this fails: a server that no longer listens must not stay
             posix._exit(0)
+
+    def _refuse(self) -> "NoReturn":
+        for message in list(self.unanswered):
+            self._write(protocol.ended(message), message)
+        posix._exit(0)
 
     def _read(self) -> None:
         pending, skipping = bytearray(), False
@@ -87,6 +99,8 @@ class Stdio:
         elif not protocol.is_work(message):
             self._write(protocol.answer(message, self.methods))
         elif self.work.qsize() < _MOST_WAITING:
+            with self.listing:
+                self.unanswered.append(message)
             self.work.put(message)
         else:
             self._write(protocol.busy(message))
@@ -105,14 +119,23 @@ class Stdio:
             self.cancelled.clear()  # also of those that had been begun before
         return is_cancelled
 
-    def _write(self, answer: str) -> None:
+    def _write(self, answer: str, to: object = None) -> None:
+        """`to` is the work that this answers, once: a refusal and a result may come at the same time."""
         view = memoryview(answer.encode("ascii") + b"\n" if answer else b"")
         try:
             with self.writing:
+                if to is not None and not self._is_first_for(to):
+                    return
                 while view:
                     view = view[posix.write(self.sink, view) :]
         except OSError:  # nobody reads any more
             posix._exit(0)
+
+    def _is_first_for(self, work: object) -> bool:
+        with self.listing:
+            before = len(self.unanswered)
+            self.unanswered = [one for one in self.unanswered if one is not work]
+            return len(self.unanswered) < before
 
 
 def main() -> "NoReturn":
