@@ -82,7 +82,7 @@ def filled(folder: Path, count: int) -> list[Session]:
 
 
 def hook(folder: Path, session: Session) -> None:
-    event = {**json.loads(session.post_tool_use()), "hook_event_name": "Stop"}
+    event = {**json.loads(session.post_tool_batch()), "hook_event_name": "Stop"}
     argv = [PYTHON, "-I", "-S", str(LAUNCH)]
     subprocess.run(
         argv, input=json.dumps(event).encode(), env=environ_of(folder), check=True, capture_output=True

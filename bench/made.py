@@ -54,16 +54,19 @@ class Session:
         with self.path.open("a") as file:
             file.write(self._line("user", message=message, promptSource="typed"))
 
-    def post_tool_use(self) -> bytes:
+    def post_tool_batch(self) -> bytes:
+        call = {
+            "tool_name": "Bash",
+            "tool_input": {"command": "cat notes/tides.txt"},
+            "tool_use_id": "toolu_pending",
+            "tool_response": self._text(2000),
+        }
         event = {
             "session_id": self.session,
             "transcript_path": str(self.path),
             "cwd": "/nowhere/tidegate",
-            "hook_event_name": "PostToolUse",
-            "tool_name": "Bash",
-            "tool_input": {"command": "pytest -q tests"},
-            "tool_response": {"stdout": self._text(2000), "stderr": "", "interrupted": False},
-            "tool_use_id": "toolu_pending",
+            "hook_event_name": "PostToolBatch",
+            "tool_calls": [call],
         }
         return json.dumps(event).encode()
 

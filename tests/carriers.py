@@ -318,9 +318,7 @@ def environment(session: Session, words: str) -> None:
 
 
 def fields_of_an_event(session: Session, words: str) -> None:
-    session.hook(
-        "PostToolUse", tool_name=words, tool_input={"command": words}, tool_response={"stdout": words}
-    )
+    session.hook("PostToolBatch", tool_name=words, tool_input={"command": words}, tool_response=words)
     session.hook("TaskCreated", task_id=words, task_subject=words, task_description=words)
     session.hook("Stop", last_assistant_message=words)
     session.hook("PreCompact", custom_instructions=words, trigger=words)

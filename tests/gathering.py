@@ -23,10 +23,14 @@ OTHER_SCRIPTS = {
 
 
 def facts_of(
-    script: Script | Iterable[bytes], agent: str = "", redact: Callable[[str], str] | None = None
+    script: Script | Iterable[bytes],
+    agent: str = "",
+    redact: Callable[[str], str] | None = None,
+    known: Facts | None = None,
 ) -> Facts:
-    facts = Facts()
-    offset = 0
+    """Of a script, or with what is `known` of lines that come next."""
+    facts = known or Facts()
+    offset = facts.offset
     for raw in script.lines if isinstance(script, Script) else script:
         for record in records(raw, Account()):
             made = entry(record, offset, len(raw))

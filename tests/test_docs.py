@@ -104,12 +104,16 @@ def home(tmp_path: Path) -> Path:
     for event in (
         {"hook_event_name": "SessionStart", "source": "compact", "model": "m"},
         {"hook_event_name": "UserPromptSubmit", "prompt": "more"},
-        {"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_use_id": "z", "tool_response": "abc"},
-        {"hook_event_name": "PostToolUseFailure", "tool_name": "Edit", "tool_use_id": "y", "error": "no"},
+        {
+            "hook_event_name": "PostToolBatch",
+            "tool_calls": [
+                {"tool_name": "Read", "tool_use_id": "z", "tool_response": "abc"},
+                {"tool_name": "Bash", "tool_use_id": "y", "tool_response": "Exit code 1\nno"},
+            ],
+        },
         {"hook_event_name": "TaskCreated", "task_id": "1"},
-        {"hook_event_name": "PostToolBatch"},
         {"hook_event_name": "Stop"},
-        {"hook_event_name": "PostToolUse", "agent_id": "a1", "tool_name": "Agent"},
+        {"hook_event_name": "PostToolBatch", "agent_id": "a1", "tool_calls": [{"tool_name": "Agent"}]},
         {"hook_event_name": "SessionEnd", "reason": "other"},
         {"hook_event_name": "Status", "context_window": {"context_window_size": 200_000}},
     ):

@@ -42,10 +42,10 @@ def finish(hooks: list[subprocess.Popen]) -> None:
 
 
 def test_hooks_at_once_are_all_counted(home):
-    finish([start_hook(event("PostToolUse", tool_use_id=f"t{n}"), home) for n in range(AT_ONCE)])
+    finish([start_hook(event("PostToolBatch", tool_use_id=f"t{n}"), home) for n in range(AT_ONCE)])
     assert not notes(home)  # nobody gave up: not even the last of forty waits that long for its turn
     assert state(home)["heard"]["calls"] == AT_ONCE
-    assert heard(home) == {"PostToolUse": AT_ONCE}
+    assert heard(home) == {"PostToolBatch": AT_ONCE}
 
 
 def test_hooks_at_once_see_a_growing_transcript_whole(home, tmp_path):
@@ -53,7 +53,7 @@ def test_hooks_at_once_see_a_growing_transcript_whole(home, tmp_path):
     hooks = []
     for _ in range(AT_ONCE):
         session.turn()
-        hooks.append(start_hook(event("PostToolUse", transcript=session.path), home))
+        hooks.append(start_hook(event("PostToolBatch", transcript=session.path), home))
     finish(hooks)
     run_silently(event("Stop", transcript=session.path), home)
     assert state(home)["seen"]["turns"] == AT_ONCE
@@ -70,7 +70,7 @@ def test_without_its_lock_it_would_lose_calls(tmp_path):
     run_silently(event("Stop"), tmp_path / "warm", package=package)
     for attempt in range(10):
         home = tmp_path / f"home{attempt}"
-        payloads = [event("PostToolUse", tool_use_id=f"t{n}") for n in range(AT_ONCE)]
+        payloads = [event("PostToolBatch", tool_use_id=f"t{n}") for n in range(AT_ONCE)]
         finish([start_hook(payload, home, package=package) for payload in payloads])
         try:
             if state(home)["heard"]["calls"] < AT_ONCE - late(home):
@@ -93,7 +93,8 @@ def test_a_session_and_its_agents_at_once_keep_to_themselves(home, tmp_path):
     finish(
         [
             start_hook(
-                event("PostToolUse", transcript=parent.path, tool_name=f"Tool{agent}", agent_id=agent), home
+                event("PostToolBatch", transcript=parent.path, tool_name=f"Tool{agent}", agent_id=agent),
+                home,
             )
             for agent in whose
         ]
@@ -104,14 +105,14 @@ def test_a_session_and_its_agents_at_once_keep_to_themselves(home, tmp_path):
         assert saved["agent"] == agent
         assert saved["seen"]["turns"] == turns
         assert times[agent] - len(gave_up) <= saved["heard"]["calls"] <= times[agent]
-        assert saved["heard"]["events"] == {"PostToolUse": saved["heard"]["calls"]}
+        assert saved["heard"]["events"] == {"PostToolBatch": saved["heard"]["calls"]}
         assert list(saved["heard"]["tools"]) == [f"Tool{agent}"]
     assert {path.name for path in (folder(home) / "agents").iterdir()} == {"a1", "a2"}
 
 
 def test_hooks_at_once_agree_on_a_bundle(home, tmp_path):
     package = copy_package(tmp_path / "copy")
-    finish([start_hook(event("PostToolUse"), home, package=package) for _ in range(12)])
+    finish([start_hook(event("PostToolBatch"), home, package=package) for _ in range(12)])
     assert state(home)["heard"]["calls"] == 12 - late(home)
     caches = {path.name for path in (package / "__pycache__").iterdir()}
     assert f"hot.{sys.implementation.cache_tag}" in caches
@@ -139,7 +140,7 @@ class Storm:
         with self.lock:
             self.started += 1
             number = self.started
-        payload = event("PostToolUse", transcript=self.transcript, tool_use_id=f"toolu_{number}")
+        payload = event("PostToolBatch", transcript=self.transcript, tool_use_id=f"toolu_{number}")
         hook = start_hook(payload, self.home)
         try:
             code = hook.wait(SAFETY_S if kill_after_s is None else kill_after_s)
@@ -165,7 +166,7 @@ class Storm:
         assert not notes(self.home)
         counted = state(self.home)["heard"]["calls"]
         assert self.finished <= counted <= self.started
-        assert heard(self.home)["PostToolUse"] == counted
+        assert heard(self.home)["PostToolBatch"] == counted
         assert not list(self.home.rglob("*damaged*"))
         assert self.killed > self.started / 20, "the storm was too mild to prove anything"
 

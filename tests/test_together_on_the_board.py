@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from board import BROKEN, check, run
 
 
@@ -18,5 +20,11 @@ def test_many_agents_lose_nothing_and_nothing_comes_twice(tmp_path: Path, monkey
 
 
 def test_a_board_that_is_read_changed_and_rewritten_is_found_out(tmp_path: Path) -> None:
-    run(tmp_path, agents=6, each=25, killed=0, way=BROKEN)
-    assert not check(tmp_path, 6).is_right
+    """It may be lucky once."""
+    for number in range(8):
+        home = tmp_path / str(number)
+        home.mkdir()
+        run(home, agents=6, each=40, killed=0, way=BROKEN)
+        if not check(home, 6).is_right:
+            return
+    pytest.fail("nothing was found wrong with it")

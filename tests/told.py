@@ -109,7 +109,8 @@ class Work:
         check_said(name, printed)
         if not printed or name == "PreCompact":
             return printed
-        return json.loads(printed)["hookSpecificOutput"]["additionalContext"]
+        spoken: dict[str, str] = json.loads(printed).get("hookSpecificOutput", {})
+        return spoken.get("additionalContext", "")  # the rest is for the person
 
     def start(self, source: str) -> str:
         return self.hook("SessionStart", source=source)

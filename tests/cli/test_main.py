@@ -51,6 +51,18 @@ def test_usage_as_json_has_every_field_of_the_contract(transcript: Path) -> None
     assert usage["action"] == {"type": "none"}
 
 
+def test_a_folder_that_was_removed_is_named_as_the_reason(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    line = f"rmdir '{folder}'; exec '{sys.executable}' -m holdfast install --dry-run"
+    environ = os.environ | {"HOME": str(tmp_path), "HOLDFAST_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "holdfast: this folder is gone, or closed to you; cd to another\n"
+
+
 def test_usage_for_people_says_how_full_and_how_it_knows(transcript: Path) -> None:
     done = run("usage", "--transcript", str(transcript))
     assert done.returncode == 0
@@ -164,14 +176,18 @@ def test_the_version_is_that_of_the_package() -> None:
         (["sessions", "--scan", "/no/such"], 3, "/no/such is not a folder"),
         (["sessions", "/tmp"], 2, "holdfast sessions --scan /tmp"),
         (["usage"], 3, "no sessions yet"),
-        (["usage", "--wat"], 2, "--wat"),
-        (["sesions"], 2, 'Unknown command "sesions". Did you mean "sessions"?'),
-        (["checkpoint", "lst"], 2, 'Unknown command "lst". Did you mean "list"?'),
+        (["usage", "--wat"], 2, 'Unknown option "--wat". See `holdfast usage --help`.'),
+        (["sesions"], 2, 'Unknown command "sesions". Did you mean "sessions"? See `holdfast --help`.'),
+        (
+            ["checkpoint", "lst"],
+            2,
+            'Unknown command "lst". Did you mean "list"? See `holdfast checkpoint --help`.',
+        ),
         (["checkpoint", "--json"], 2, 'Unknown command "--json"'),
         (["checkpoint.list"], 2, 'Unknown command "checkpoint.list"'),
         ([""], 2, 'Unknown command ""'),
-        (["checkpoint", "diff"], 2, "OLD is missing. See `holdfast --help`."),
-        (["verify", "a", "b"], 2, "'b' is one too many. See `holdfast --help`."),
+        (["checkpoint", "diff"], 2, "OLD is missing. See `holdfast checkpoint diff --help`."),
+        (["verify", "a", "b"], 2, "'b' is one too many. See `holdfast verify --help`."),
         (["sessions", "--limit", "-3"], 2, "--limit"),
         (["sessions", "--limit", "many"], 2, "many"),
     ],

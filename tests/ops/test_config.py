@@ -361,7 +361,10 @@ def test_every_command_compiles_what_has_changed(home: Path, file: Path) -> None
 def test_a_wrong_file_stops_commands_but_not_those_that_mend_it(home: Path, file: Path) -> None:
     file.write_text(BROKEN)
     done = run(home, "usage")
-    assert (done.returncode, NEAREST in done.stderr) == (2, True)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"holdfast: {file}, {NEAREST} (correct it and run this again)\n",
+    )
     for words in (["status"], ["config", "show"], ["uninstall"]):
         assert run(home, *words).returncode == 0, words
     shown = " ".join(run(home, "status").stdout.split())

@@ -35,6 +35,7 @@ WHO = "2d9f3b17-0312-4a11-8c0d-5e55105a9b1e"
             "1 message of the board delivered to agent c9",
         ),
         ({"event": "degraded.index", "what": "OSError: full"}, "index degraded: OSError: full"),
+        ({"event": "degraded.config", "what": ""}, "config is well again"),
     ],
 )  # fmt: skip
 def test_what_happened_is_a_sentence(note: dict, said: str) -> None:

@@ -120,7 +120,7 @@ def test_a_critical_window_is_saved(home: Path, project: Path) -> None:
 def test_with_it_a_checkpoint_is_taken_of_what_is_unsaved(home: Path, project: Path) -> None:
     session = Session(home, project, project / "t.jsonl")
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     monitor(opened(home), 174_000)
     (save,) = saves.of(opened(home).home, "development")
     assert save["checkpoint"] == entries(home)[-1]["path"]

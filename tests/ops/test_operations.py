@@ -9,11 +9,14 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.core.config import STANDARD, Config
-from holdfast.errors import NotFound
+from holdfast.disk import sessions
+from holdfast.errors import BadInput, NotFound
+from holdfast.ops.checkpoints import take
 from holdfast.ops.context import action_at, status_of, usage
 from holdfast.ops.sessions import list_all
+from holdfast.ops.survival import receipt
 from holdfast.ops.upkeep import status
-from hooks import run_hook
+from hooks import event, run_hook, run_silently
 from session import Script, text
 
 
@@ -40,6 +43,32 @@ def test_sessions_nobody_told_of_are_found_and_measured(tmp_path: Path, projects
     (found,) = list_all(opened(tmp_path))
     assert (found.session, found.used, found.known) == ("alpha", 90_010, False)
     assert found.project == "/home/mira/tidegate"
+
+
+def test_a_session_may_be_named_by_its_beginning_if_that_is_one_of_them_alone(
+    tmp_path: Path, projects: Path
+) -> None:
+    app, said = opened(tmp_path), (projects / "alpha.jsonl").read_bytes()
+    (projects / "a1b2c3d4-0000.jsonl").write_bytes(said)
+    assert usage(app, session="a1b2c3d4").session == "a1b2c3d4-0000"
+    with pytest.raises(NotFound, match="no session 'a1b2' is known here"):
+        usage(app, session="a1b2")
+    (projects / "a1b2c3d4-1111.jsonl").write_bytes(said)
+    with pytest.raises(BadInput, match="2 sessions begin with 'a1b2c3d4'"):
+        usage(app, session="a1b2c3d4")
+
+
+def test_what_is_done_to_one_named_by_its_beginning_is_done_to_it(tmp_path: Path, projects: Path) -> None:
+    app, name = opened(tmp_path), "a1b2c3d4-0000"
+    (projects / "alpha.jsonl").rename(projects / f"{name}.jsonl")
+    (tmp_path / "tidegate").mkdir()
+    run_silently(
+        {"session_id": name, "hook_event_name": "UserPromptSubmit", "cwd": str(tmp_path / "tidegate")},
+        tmp_path / "home",
+    )
+    assert take(app, session="a1b2c3d4").session_id == name
+    assert receipt(app, session="a1b2c3d4").session == name
+    assert sessions.names(app.home) == [name]
 
 
 def test_one_bad_session_does_not_hide_the_others(tmp_path: Path, projects: Path) -> None:
@@ -74,10 +103,10 @@ def test_a_session_known_only_by_its_hooks_is_measured_from_what_they_heard(tmp_
         event = {
             "session_id": "silent",
             "transcript_path": str(tmp_path / "never.jsonl"),
-            "hook_event_name": "PostToolUse",
-            "tool_name": "Bash",
-            "tool_use_id": f"t{number}",
-            "tool_response": {"stdout": "x" * 30_000},
+            "hook_event_name": "PostToolBatch",
+            "tool_calls": [
+                {"tool_name": "Bash", "tool_use_id": f"t{number}", "tool_response": "x" * 30_000}
+            ],
         }
         run_hook(event, home)
     found = usage(opened(tmp_path), session="silent")
@@ -165,6 +194,29 @@ def test_status_finds_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     (home, *_) = status(opened(tmp_path)).checks
     assert (home.name, home.ok) == ("home", False)
     assert "nothing is remembered" in home.what
+
+
+def test_status_finds_a_home_that_cannot_be_made(tmp_path: Path) -> None:
+    found = status(Holdfast.open({"HOLDFAST_HOME": "/proc/holdfast", "HOME": str(tmp_path)}))
+    (home,) = [check for check in found.checks if check.name == "home"]
+    assert (home.ok, home.what.partition(":")[0]) == (False, "/proc/holdfast cannot be written")
+    before = sorted(tmp_path.iterdir())
+    assert status(opened(tmp_path, HOLDFAST_HOME=str(tmp_path / "not yet"))).checks[0].ok
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_transcript_that_is_still_being_read_is_no_failure(tmp_path: Path) -> None:
+    home = tmp_path / "holdfast"
+    run_silently(event("Notification"), home)
+    app = opened(tmp_path, HOLDFAST_HOME=str(home))
+    known = sessions.peek(app.home, "s1")
+    assert known
+    known.behind = known.seen
+    sessions.save(app.home, known)
+    found = status(app)
+    (told,) = [check for check in found.checks if check.name == "transcript"]
+    assert (told.ok, told.fix, "each hook reads on" in told.what) == (True, "", True)
+    assert found.ok
 
 
 def test_status_says_where_a_line_would_be_left_and_that_a_vault_is_missing(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Live:
             self.script.answer(use(call, "Bash", command=f"echo {call}"), context=int(1670 * fill))
             self.turns += 1
             self.script.result(call)
-            self.hook("PostToolUse", tool_name="Bash", tool_use_id=call)
+            self.hook("PostToolBatch", tool_name="Bash", tool_use_id=call)
             self.hook("PostToolBatch")
         self.script.answer(context=int(1670 * fills[-1]) + 100)
         self.turns += 1

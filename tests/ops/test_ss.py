@@ -71,7 +71,7 @@ def body(said: str) -> list[str]:
 def test_what_is_unsaved_is_saved_first(app: Holdfast, home: Path, project: Path) -> None:
     session = Session(home, project, project / "t.jsonl")
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     assert not entries(home)
     made = ss(app, "staging", task="dredge", context="mud", next="weir", tag=("a", "b"))
     (path,) = documents(project)
@@ -87,7 +87,7 @@ def test_from_a_folder_of_the_project_it_is_the_same_work(
 ) -> None:
     session = Session(home, project, project / "t.jsonl")
     session.turn()
-    session.hook("PostToolUse")
+    session.hook("PostToolBatch")
     (project / "docs").mkdir()
     monkeypatch.chdir(project / "docs")
     made = ss(app)

@@ -14,8 +14,11 @@ import pytest
 
 from contract import live, run
 from door import Service, routes_of, serving
+from holdfast.core.config import KEYS
 from holdfast.errors import HoldfastError
 from holdfast.serve import gate, reference, stream, wire
+from holdfast.serve.dashboard import frame
+from holdfast.serve.dashboard.frame import routed
 
 REPO = Path(__file__).resolve().parents[2]
 PAGE = (REPO / "docs/service.md").read_text()
@@ -53,6 +56,13 @@ def test_the_page_names_every_route_that_is_no_operation_and_every_limit(service
     assert f"{wire.ARRIVES_S:.0f}".replace("10", "ten") in PAGE
     assert f"most {wire.MOST_CONNECTIONS} connections and {stream.MOST_CLIENTS} streams" in PAGE
     assert gate.LARGEST_BODY == 1 << 20
+
+
+def test_no_page_is_given_up_before_what_it_asks_for() -> None:
+    longest = next(limits[1] for name, _, limits, _ in KEYS if name == "service.timeout_seconds")
+    assert routed("/", "Now").response_timeout >= longest
+    folder = Path(frame.__file__).parent
+    assert [path.name for path in folder.glob("*.py") if "ui.page(" in path.read_text()] == ["frame.py"]
 
 
 def test_every_status_that_an_error_has_is_on_the_page() -> None:

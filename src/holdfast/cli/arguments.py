@@ -59,8 +59,16 @@ def parameters(function: Callable[..., Any]) -> list[Parameter]:
     return [*found, Parameter("json", bool, default=False), config]
 
 
-def parse(words: list[str], taken: list[Parameter]) -> dict[str, Any]:
-    """What is given, by name, and no more: the function knows its defaults."""
+def parse(words: list[str], taken: list[Parameter], command: str = "holdfast") -> dict[str, Any]:
+    """What is given, by name, and no more: the function knows its defaults. Whoever gets it wrong is told
+    of the `command`'s own help."""
+    try:
+        return _parsed(words, taken)
+    except BadInput as problem:
+        raise misused(str(problem), command) from None
+
+
+def _parsed(words: list[str], taken: list[Parameter]) -> dict[str, Any]:
     switches = {one.flag: one.name for one in taken if one.kind is bool}
     if switches.keys() >= set(words) and all(one.default is not REQUIRED for one in taken):
         return {switches[word]: True for word in words}  # argparse alone takes a third of a bare start
@@ -88,13 +96,14 @@ def parse(words: list[str], taken: list[Parameter]) -> dict[str, Any]:
         _, loose = parser.parse_known_args(words[:end], given)
         for word in loose:
             if word.startswith("-") and not word[1:].lstrip(".")[:1].isdigit():
-                raise unknown("option", word.partition("=")[0], [one.flag for one in taken])
+                known = [one.flag for one in taken]
+                raise BadInput(unknown("option", word.partition("=")[0], known))
         parser.parse_args(_as_flags(loose + words[end + 1 :], taken, given), given)
     except argparse.ArgumentError as problem:
-        raise misused(f"{problem.argument_name}: {problem.message}.") from None
+        raise BadInput(f"{problem.argument_name}: {problem.message}.") from None
     for one in taken:
         if one.default is REQUIRED and one.name not in given:
-            raise misused(f"{one.word if one.by_place else one.flag} is missing.")
+            raise BadInput(f"{one.word if one.by_place else one.flag} is missing.")
     return {
         one.name: one.many(vars(given)[one.name]) if one.many else vars(given)[one.name]
         for one in taken
@@ -108,21 +117,21 @@ def _as_flags(words: list[str], taken: list[Parameter], given: Any) -> list[str]
     places = [one for one in taken if one.by_place]
     for word in words:
         if not places:
-            raise misused(f"{word!r} is one too many.")
+            raise BadInput(f"{word!r} is one too many.")
         if places[0].name in given:
-            raise misused(f"{places[0].word} is given twice: {word!r}, and with {places[0].flag}.")
+            raise BadInput(f"{places[0].word} is given twice: {word!r}, and with {places[0].flag}.")
         flags.append(f"{places[0].flag}={word}")
         if not places[0].many:
             places.pop(0)
     return flags
 
 
-def unknown(what: str, word: str, known: list[str]) -> BadInput:
+def unknown(what: str, word: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, 1)
-    return misused(f'Unknown {what} "{word}".' + (f' Did you mean "{near[0]}"?' if near else ""))
+    return f'Unknown {what} "{word}".' + (f' Did you mean "{near[0]}"?' if near else "")
 
 
-def misused(what: str) -> BadInput:
-    return BadInput(f"{what} See `holdfast --help`.")
+def misused(what: str, command: str) -> BadInput:
+    return BadInput(f"{what} See `{command} --help`.")

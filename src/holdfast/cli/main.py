@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 from holdfast import __version__
-from holdfast.cli.arguments import parameters, parse, unknown
+from holdfast.cli.arguments import misused, parameters, parse, unknown
 from holdfast.errors import HoldfastError, MissingExtra
 from holdfast.ops.calling import call, plain
 from holdfast.ops.registry import Operation, everything
@@ -41,9 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as problem:
-        where = f"{problem.filename}: " if problem.filename else ""
-        print(f"holdfast: {where}{problem.strerror}; see `holdfast status`", file=sys.stderr)
+        print(f"holdfast: {_refused(problem)}", file=sys.stderr)
         return 1
+
+
+def _refused(problem: OSError) -> str:
+    """What the system did not let us do; of a folder that was removed under us it names nothing."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "this folder is gone, or closed to you; cd to another"
+    where = f"{problem.filename}: " if problem.filename else ""
+    return f"{where}{problem.strerror}; see `holdfast status`"
 
 
 def _run(words: list[str]) -> int:
@@ -55,7 +65,8 @@ def _run(words: list[str]) -> int:
     asked = [word for word in words if word not in _HELP] if helped else words
     operation, rest = _found(asked)
     if operation and not helped:
-        return _call(operation, parse(rest, parameters(operation.load())))
+        command = " ".join(["holdfast", *asked[: len(asked) - len(rest)]])
+        return _call(operation, parse(rest, parameters(operation.load()), command))
     from holdfast.cli.help import overview, page
 
     print(page(operation) if operation else overview(asked))
@@ -70,7 +81,8 @@ def _found(words: list[str]) -> tuple[Operation | None, list[str]]:
             return paths[tuple(words[:place])], words[place:]
         inside = {path[place] for path in paths if path[:place] == tuple(words[:place])}
         if place < len(words) and words[place] not in inside:
-            raise unknown("command", words[place], sorted(inside))
+            what = unknown("command", words[place], sorted(inside))
+            raise misused(what, " ".join(["holdfast", *words[:place]]))
     return None, []
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.core.plain import one_line
+from holdfast.ops.fitting import Fitting
 from holdfast.ops.words import ago, many, model_of, short
 
 TYPE_CHECKING = False
@@ -108,10 +109,12 @@ def _(value: list) -> RenderableType:
 
 
 def _table(rows: list[Session]) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("session", "project", "model", "used", "fill", "level", "turns", "compactions", "last"):
-        right = name in ("used", "fill", "turns", "compactions")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "project")
+    table = Fitting(
+        ("session", "project", "model", "used", "fill", "level", "turns", "compactions", "last"),
+        spare=("compactions", "turns", "model", "used", "level", "last"),
+        wrapped=("project",),
+        right=("used", "fill", "turns", "compactions"),
+    )
     for row in rows:
         if row.problem and not row.used:
             table.add_row(short(row.session), Text(row.problem, style="yellow"))

@@ -56,6 +56,7 @@ def steps(records: list[dict[str, Any]], began: float, agent: str) -> Iterator[S
     """The hooks that the client calls on the way, in its order."""
     calls: dict[str, dict[str, Any]] = {}
     held: list[dict[str, Any]] = []  # written with the next one that calls a hook
+    batch: list[dict[str, Any]] = []
     at = 0.0
     for place, record in enumerate(records):
         at = _at(record, began, at)
@@ -77,10 +78,10 @@ def steps(records: list[dict[str, Any]], began: float, agent: str) -> Iterator[S
             held = []
         elif kind == "user" and "toolUseResult" in record:
             block = record["message"]["content"][0]
-            yield Step(at, held, *_called(calls[block["tool_use_id"]], block, record), agent)
-            held = []
+            batch.append(_called(calls[block["tool_use_id"]], block))
             if not any(_is_result(after) for after in records[place + 1 : place + 2]):
-                yield Step(at, [], "PostToolBatch", {"tool_calls": []}, agent)
+                yield Step(at, held, "PostToolBatch", {"tool_calls": batch}, agent)
+                held, batch = [], []
         elif record.get("subtype") == "turn_duration":
             yield Step(at, held, "Stop", {"stop_hook_active": False}, agent)
             held = []
@@ -95,9 +96,7 @@ def _agents_own(records: list[dict[str, Any]], first: float, start: float, agent
     last = start
     for step in steps(records, first, agent):
         # An agent is typed to by nobody, and what it says last is told when it has stopped.
-        hook = {"UserPromptSubmit": "", "Stop": "SubagentStop", "PostToolBatch": ""}.get(
-            step.hook, step.hook
-        )
+        hook = {"UserPromptSubmit": "", "Stop": "SubagentStop"}.get(step.hook, step.hook)
         last = start + step.at / 8
         given = {"agent_type": "Explore", **(step.given if hook else {})}
         yield Step(last, step.lines, hook, given, agent)
@@ -107,13 +106,9 @@ def _is_result(record: dict[str, Any]) -> bool:
     return record["type"] == "user" and "toolUseResult" in record
 
 
-def _called(
-    call: dict[str, Any], block: dict[str, Any], record: dict[str, Any]
-) -> tuple[str, dict[str, Any]]:
+def _called(call: dict[str, Any], block: dict[str, Any]) -> dict[str, Any]:
     given = {"tool_name": call["name"], "tool_input": call["input"], "tool_use_id": call["id"]}
-    if block.get("is_error"):
-        return "PostToolUseFailure", {**given, "error": str(block["content"])[:400], "is_interrupt": False}
-    return "PostToolUse", {**given, "tool_response": record["toolUseResult"]}
+    return {**given, "tool_response": block["content"]}
 
 
 def _at(record: dict[str, Any], began: float, otherwise: float) -> float:

@@ -190,7 +190,7 @@ def read(
         raise BadInput("nobody says who reads; name one with --session, or see all: holdfast board list")
     where = board.place(project_of(app, project))
     at = now()
-    waiting = board.load(app.home, where.key).waiting(reader, at)
+    waiting = board.since(app.home, where.key, [], reader).waiting(reader, at)
     if not waiting:
         return Read(reader.name, [], "")
     ids = [one["id"] for one in waiting]

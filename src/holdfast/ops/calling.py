@@ -6,6 +6,7 @@ import math
 
 from holdfast.app import Holdfast
 from holdfast.core.config import HOME, PREFIX
+from holdfast.disk.compiled import STILL_HOLDS
 from holdfast.errors import BadInput
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ def call(operation: Operation, given: dict[str, Any], config: tuple[str, ...] = 
     """`config`: keys that are set for this call alone, as KEY=VALUE."""
     app = opened(config)
     if app.trouble and not operation.mends:
-        raise BadInput(app.trouble)
+        raise BadInput(f"{app.trouble.replace(STILL_HOLDS, '')} (correct it and run this again)")
     return operation.load()(app, **given)
 
 

@@ -93,15 +93,14 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
     note
         A remark to keep with it.
     """
-    name = session or session_in(app, os.getcwd())
-    state, transcript, _ = find(app, name)
+    state, transcript, _ = find(app, session or session_in(app, os.getcwd()))
     if transcript and not state.heard.project:  # no hook has told us where it is; its own lines do
         read(state, transcript, 1 << 20)
     cwd = state.heard.project or state.seen.cwd
     data = {"transcript_path": transcript, "cwd": cwd, "note": note}
-    taken = engine.handle(Event(decide.ASKED, name, now(), data), app).checkpoint
+    taken = engine.handle(Event(decide.ASKED, state.session, now(), data), app).checkpoint
     if not taken:
-        saved = sessions.peek(app.home, name)
+        saved = sessions.peek(app.home, state.session)
         why = saved.heard.owed.get("what", "") if saved else ""
         raise HoldfastError(
             f"no checkpoint was taken: {why or 'see `holdfast status`'}. "

@@ -52,9 +52,7 @@ def compiled(home: Home) -> Document:
     """Make what hooks read of it. Of a file that is wrong they keep what it said before."""
     made, of = read(home.config)
     before = _last(home)
-    trouble = (
-        f"{home.config}, {made.problems[0]} (what it said before still holds)" if made.problems else ""
-    )
+    trouble = f"{home.config}, {made.problems[0]}{kept.STILL_HOLDS}" if made.problems else ""
     values = before.values if trouble else made.values
     new = render(Compiled(values, trouble, of, sys.executable))
     if new != render(before):

@@ -24,6 +24,9 @@ _STATUS = (
     ("auto_context.thresholds.critical", "critical"),
 )
 
+#: Characters of an id from which a session may be named by its beginning.
+_TOLD_APART = 8
+
 
 @dataclass(frozen=True)
 class Bytes:
@@ -120,14 +123,24 @@ def find(app: Holdfast, session: str) -> tuple[State, str, list[str]]:
         path = client.transcript(app.client_dir, session)
     if state is None:
         if not path and not degraded:
-            raise NotFound(
-                f"no session {session!r} is known here; `holdfast sessions` lists those that are"
-            )
+            return find(app, _beginning_with(app, session))
         state = _fresh(app, session)
     if not path:
         gone = "the transcript is gone: shown is what had been read of it"
         degraded.append(gone if state.seen.entries else "no transcript: only what the hooks were told")
     return state, path, degraded
+
+
+def _beginning_with(app: Holdfast, part: str) -> str:
+    """The one session whose id begins so: the beginning is what tables and messages show of it."""
+    matching = [name for _, name in newest_first(app) if name.startswith(part) and name != part]
+    if len(part) < _TOLD_APART or not matching:
+        raise NotFound(f"no session {part!r} is known here; `holdfast sessions` lists those that are")
+    if len(matching) > 1:
+        raise BadInput(
+            f"{len(matching)} sessions begin with {part!r}: {', '.join(matching[:3])} …; name one"
+        )
+    return matching[0]
 
 
 def _fresh(app: Holdfast, session: str, agent: str = "") -> State:

@@ -30,6 +30,7 @@ _SENTENCES = {
     "task.released": "task {task} is open again, {holder} had it ({why})",
     "team.backup": "the team's store was backed up: {rows} rows",
     "team.member": "who is in the team changed: {who}",
+    "team.pruned": "of the team's store what is older than {days} days was removed: {rows} rows",
     "team.restored": "the team's store was restored: {rows} rows",
     "team.token": "a token of {who} is {state}: {token}",
     "team.joined": "this home is in a team now",
@@ -51,7 +52,8 @@ def sentence(note: dict[str, Any]) -> str:
         if event == "board.delivered":
             return f"{many(len(said['ids']), 'message')} of the board delivered" + _by(said)
         if event.startswith("degraded."):
-            return f"{event.partition('.')[2]} degraded: {said['what']}"
+            part, what = event.partition(".")[2], said.get("what")
+            return f"{part} degraded: {what}" if what else f"{part} is well again"
         return _SENTENCES[event].format_map({name: _figure(value) for name, value in said.items()})
     except (KeyError, TypeError, ValueError, AttributeError):  # of another version, or damaged
         return ", ".join(f"{name} {value}" for name, value in said.items())

@@ -1,7 +1,8 @@
 """The course of a session: how its window filled, what was saved on the way, what each compaction cost.
 
-Of a session that hooks have told of, from what they left: samples, index, receipts. Of any other, and of a
-transcript anywhere, what they would have done (`replay`).
+Of a session that hooks have told of, from what they left: samples, index, receipts; the curve before the
+first sample, where they came late, from the transcript. Of any other, and of a transcript anywhere, what
+they would have done (`replay`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ class Point:
     turn: int
     used: int
     capacity: int
+
+
+_MOST_REPLAYED = 16
+#: Transcript and time of the first sample -> what came before it.
+_REPLAYED: dict[tuple[str, str], list[Point]] = {}
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,7 @@ def history(app: Holdfast, *, transcript: str | None = None, session: str | None
     points = [] if transcript is not None else _sampled(app, state.session)
     known = bool(points)
     if points:
+        points = [*_earlier(app, path, points[0]), *points]
         kept, cuts = _taken(app, state, points), _compacted(app, state, points)
     else:
         points, kept, cuts = _replayed(app, path)
@@ -145,6 +152,21 @@ def _sampled(app: Holdfast, session: str) -> list[Point]:
     return found
 
 
+def _earlier(app: Holdfast, path: str, first: Point) -> list[Point]:
+    """The curve of a session that hooks met late, until the first sample. It does not change any more: a
+    long transcript is not replayed whenever the dashboard looks again."""
+    if not path or first.turn <= 1:
+        return []
+    key = (path, first.at)
+    if key not in _REPLAYED:
+        points = _replayed(app, path)[0]
+        before = [point for point in points if point.at < first.at and point.turn < first.turn]
+        if len(_REPLAYED) >= _MOST_REPLAYED:
+            _REPLAYED.clear()
+        _REPLAYED[key] = _thinned(before)
+    return _REPLAYED[key]
+
+
 def _taken(app: Holdfast, state: State, points: list[Point]) -> list[Kept]:
     times = [point.at for point in points]
     return [
@@ -168,7 +190,7 @@ def _compacted(app: Holdfast, state: State, points: list[Point]) -> list[Compact
     first = state.seen.compacted - len(rows) + 1
     booked = {line.get("compaction"): line for line in receipts.every(app, state.session)}
     # Where the curve falls, the newest last; the clock only where it does not: a window may refill at once.
-    falls = [after.turn for before, after in pairwise(points) if after.used < before.used * FALLS]
+    falls = [before.turn for before, after in pairwise(points) if after.used < before.used * FALLS]
     times = [point.at for point in points]
     turns = (
         falls[-len(rows) :] if len(falls) >= len(rows) else [_turn(points, times, row[0]) for row in rows]

@@ -35,7 +35,7 @@ def latency(app: Holdfast) -> Latency:  # noqa: ARG001  every operation has one
     """What one hook costs on this machine now, beside a bare interpreter start. Tried aside."""
     python = os.path.realpath(sys.executable)
     launch = os.path.join(os.path.dirname(os.path.realpath(holdfast.__file__)), "launch.py")
-    event = {"session_id": "latency", "hook_event_name": "PostToolUse", "tool_name": "Bash", "cwd": "/"}
+    event = {"session_id": "latency", "hook_event_name": "PostToolBatch", "tool_calls": [], "cwd": "/"}
     with tempfile.TemporaryDirectory(prefix="holdfast-latency-") as folder:
         environ = {"HOME": folder, "HOLDFAST_HOME": folder + "/home", "PATH": os.environ.get("PATH", "")}
         hooks, bare = [], []

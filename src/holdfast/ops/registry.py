@@ -125,6 +125,7 @@ LOCAL = {
     "team.member.list": "holdfast.ops.members:member_list",
     "team.member.remove": "holdfast.ops.members:member_remove",
     "team.migrate": "holdfast.ops.team:migrate",
+    "team.prune": "holdfast.ops.team:prune",
     "team.restore": "holdfast.ops.team:restore",
     "team.status": "holdfast.ops.team:status",
     "team.token.add": "holdfast.ops.members:token_add",

@@ -272,11 +272,9 @@ class _Player:
         reading = measure(state, state.seen.offset, self.window)
         now = guard.look(state, reading, self.config)
         guard.note(state, reading, now)
-        # A tool's own hook comes before that of its batch, and is where work is saved.
         whose = {"agent_id": state.agent} if state.agent else {}
-        event = Event("PostToolUse" if name == "PostToolBatch" else name, state.session, 0, whose)
+        event = Event(name, state.session, 0, whose)
         saved = decide.due(state, event, now.rung, self.config)
-        event.name = name
         told = guard.due(state, event, reading, now, self.config)
         if saved:
             rung = max(now.rung, decide.saved_rung(state))

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import holdfast
@@ -53,12 +53,12 @@ def status(app: Holdfast) -> Status:
         _json(),
         _config(app),
         *_vault(app),
-        *_store(app),
-        *_readable(app, _outbox),
-        *_readable(app, _sessions),
-        *_readable(app, _checkpoints),
-        *_readable(app, _memory),
-        *_readable(app, _trail),
+        *readable(app, _store),
+        *readable(app, _outbox),
+        *readable(app, _sessions),
+        *readable(app, _checkpoints),
+        *readable(app, _memory),
+        *readable(app, _trail),
     ]
     states = _names(app)
     return Status(
@@ -82,9 +82,10 @@ def _names(app: Holdfast) -> list[str]:
 def _home(app: Holdfast) -> Check:
     """Tried, not guessed: a full or read-only disk shows only when written to."""
     root = app.home.root
-    if not os.path.exists(root):
-        return Check("home", True, f"{root} will be made by the first hook")
     try:
+        if not os.path.exists(root):
+            with tempfile.TemporaryDirectory(prefix=".holdfast-", dir=_existing(root)):
+                return Check("home", True, f"{root} will be made by the first hook")
         with tempfile.NamedTemporaryFile(dir=root) as probe:
             probe.write(b"\0" * 4096)
             probe.flush()
@@ -99,14 +100,19 @@ def _home(app: Holdfast) -> Check:
 
 
 def _free(app: Holdfast) -> Check:
-    place = os.path.abspath(app.home.root)
-    while not os.path.exists(place):
-        place = os.path.dirname(place)
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(_existing(app.home.root)).free
     if free < _LEAST_FREE:
         what = f"only {free >> 20} MB left on the disk of {app.home.root}"
         return Check("disk", False, what, "free some space")
     return Check("disk", True, f"{free >> 20:,} MB free")
+
+
+def _existing(path: str) -> str:
+    """It, or the nearest folder above it that is there."""
+    place = os.path.abspath(path)
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    return place
 
 
 def _launcher() -> Check:
@@ -160,9 +166,9 @@ def _vault(app: Holdfast) -> list[Check]:
 
 
 def _store(app: Holdfast) -> list[Check]:
-    """Of a team only: asked, within a few seconds."""
+    """A team's is asked, within a few seconds; this home's is there once somebody has added a task."""
     if not app.config["store.url"]:
-        return []
+        return _own_store(app) if os.path.lexists(app.home.store) else []
     try:
         from holdfast.ops.team import status as asked  # which loads a database's driver
 
@@ -171,6 +177,21 @@ def _store(app: Holdfast) -> list[Check]:
         return [Check("store", False, f"tasks cannot be shared: {problem}", "mend store.url, or unset it")]
     fix = "" if found.ok else "tasks wait until it answers; all else goes on without it"
     return [Check("store", found.ok, found.what, fix)]
+
+
+def _own_store(app: Holdfast) -> list[Check]:
+    """Looked at, not brought up: an empty one, and one of an older holdfast, stay as they are."""
+    try:
+        from holdfast.store.database import look  # which loads much
+
+        look(app)
+    except ModuleNotFoundError as problem:
+        what, fix = f"that needs the extra `tasks` ({problem})", "pip install 'holdfast[tasks]'"
+    except HoldfastError as problem:
+        what, fix = str(problem), f"see {app.home.store}"
+    else:
+        return [Check("store", True, "tasks can be added and claimed")]
+    return [Check("store", False, f"no task can be added or claimed: {what}", fix)]
 
 
 def _outbox(app: Holdfast) -> list[Check]:
@@ -183,10 +204,10 @@ def _outbox(app: Holdfast) -> list[Check]:
     return [Check("team", found.ok, str(found), found.fix)]
 
 
-def _readable(app: Holdfast, checks: Callable[[Holdfast], list[Check]]) -> list[Check]:
+def readable(app: Holdfast, checks: Callable[[Holdfast], Iterable[Check]]) -> list[Check]:
     """What cannot be looked at is itself a finding."""
     try:
-        return checks(app)
+        return list(checks(app))
     except BadInput as problem:  # something else where a file should be
         return [Check("files", False, str(problem), "see what put it there; holdfast checkpoint repair")]
     except OSError as problem:
@@ -210,8 +231,8 @@ def _sessions(app: Holdfast) -> list[Check]:
         found += [_owed(name, agent, owing) for agent, owing in _owing(app, name, state)]
         if state and state.behind:
             share = 100 * state.behind.offset // max(1, state.seen.offset)
-            what = f"session {name}: {share} % of its transcript read so far, newest part first"
-            found.append(Check("transcript", False, what, "nothing to do: each hook reads on"))
+            what = f"session {name}: {share} % of its transcript read so far; each hook reads on"
+            found.append(Check("transcript", True, what))
     return found or [Check("state", True, "every session's state can be read")]
 
 

@@ -58,12 +58,18 @@ def curve(of: History, width: int = 960, height: int = 300) -> Markup:
     )
 
 
+def checkpoints(of: History) -> str:
+    """How many there are. Of a session that no hook has seen there are none, only those there would be."""
+    counted = many(len(of.checkpoints), "checkpoint")
+    return counted if of.known or not of.checkpoints else f"{counted} would have been taken"
+
+
 def told(of: History) -> str:
     """The picture in words, for whoever does not see it."""
     words = [
         f"{of.usage.used:,} of {of.usage.capacity:,} tokens before the client compacts",
         many(len(of.compactions), "compaction"),
-        many(len(of.checkpoints), "checkpoint"),
+        checkpoints(of),
     ]
     if of.forecast:
         ahead = of.forecast

@@ -89,7 +89,10 @@ def written(course: History, held: Explanation | None) -> str:
             Markup('<h2>What fills the window</h2><div class="card">{}</div>').format(parts.fills(held))
         )
     body.append(
-        Markup('<h2>Checkpoints</h2><div class="card">{}</div>').format(parts.kept(course.checkpoints))
+        Markup('<h2>{}</h2><div class="card">{}</div>').format(
+            "Checkpoints" if course.known else "Checkpoints that would have been taken",
+            parts.kept(course.checkpoints),
+        )
     )
     made = Markup("Made {} by holdfast {}. Times are UTC.").format(
         clock(rfc3339(now())), holdfast.__version__

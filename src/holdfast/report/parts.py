@@ -13,7 +13,7 @@ from holdfast.ops.explain import KINDS, Explanation, Source
 from holdfast.ops.health import Exhaustion
 from holdfast.ops.history import Compaction, History, Kept
 from holdfast.ops.words import many, model_of, short
-from holdfast.report.chart import curve
+from holdfast.report.chart import checkpoints, curve
 from holdfast.report.markup import chip, clock, colour, joined, percent, prose, short_path, tokens
 
 #: Rows of a table before the rest is folded away.
@@ -56,7 +56,7 @@ def session_head(of: History, model: str) -> Markup:
         (tokens(now.used), f"tokens used, {tokens(now.until_compaction)} left"),
         (many(now.turns, "turn"), many(now.prompts, "prompt") + ", " + many(now.tool_calls, "tool call")),
         _coming(of.forecast),
-        (many(now.compactions, "compaction"), many(len(of.checkpoints), "checkpoint")),
+        (many(now.compactions, "compaction"), checkpoints(of)),
     ]
     cells = joined(
         Markup('<div><dt class="dim">{}</dt><dd class="big">{}</dd></div>').format(words, figure)

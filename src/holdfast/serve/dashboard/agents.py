@@ -13,7 +13,7 @@ from holdfast.ops.board import Message
 from holdfast.ops.fills import Session
 from holdfast.ops.words import many, who
 from holdfast.report.markup import chip, joined, prose, short_path
-from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
+from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects, routed
 from holdfast.serve.dashboard.live import Live
 from holdfast.store.chains import Link
 from holdfast.store.task import Task
@@ -23,7 +23,7 @@ _PAUSE_S = 1.0
 
 
 def add(live: Live) -> None:
-    @ui.page("/agents", title="Agents")
+    @routed("/agents", "Agents")
     async def show() -> None:
         await live.ready()
         with page(live, "agents", "Agents"):

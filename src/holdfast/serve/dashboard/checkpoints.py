@@ -8,7 +8,7 @@ from nicegui import ui
 from holdfast.ops.checkpoints import Difference, Listed, Shown, Verdict
 from holdfast.report import parts
 from holdfast.report.markup import clock, joined, prose, short_path
-from holdfast.serve.dashboard.frame import Box, asked, button, empty, page
+from holdfast.serve.dashboard.frame import Box, asked, button, empty, page, routed
 from holdfast.serve.dashboard.live import Live
 
 _ROWS = 40
@@ -23,7 +23,7 @@ _FACTS = ("reason", "trigger", "branch", "commit", "session_id", "agent_id", "it
 
 
 def add(live: Live) -> None:
-    @ui.page("/checkpoints", title="Checkpoints")
+    @routed("/checkpoints", "Checkpoints")
     async def show(name: str = "") -> None:
         with page(live, "checkpoints", "Checkpoints"):
             shown = _Checkpoints(live)

@@ -24,6 +24,8 @@ PAGES = (
     ("agents", "Agents"),
     ("health", "Health"),
 )
+#: Seconds: the most that `service.timeout_seconds` may be. What a page asks for ends by itself.
+_LONGEST_S = 3600.0
 _HEAD = Markup(
     '<a class="mark" href="{}/">holdfast</a><nav aria-label="Pages">{}</nav>'
     '<div class="theme" role="group" aria-label="Theme">'
@@ -39,6 +41,12 @@ def _shared() -> str:
     here = Path(__file__).parent
     sheet = str(style()) + here.joinpath("dashboard.css").read_text()
     return f"<style>{sheet}</style><script>{here.joinpath('dashboard.js').read_text()}</script>"
+
+
+def routed(path: str, title: str) -> ui.page:
+    """A page that waits for what it asks for: a long transcript on a busy machine takes longer than the few
+    seconds after which one would be shown an error of the framework's instead."""
+    return ui.page(path, title=title, response_timeout=_LONGEST_S)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from nicegui import ui
 from holdfast.ops.events import Events
 from holdfast.ops.upkeep import Status
 from holdfast.report.markup import joined
-from holdfast.serve.dashboard.frame import Box, asked, happenings, heading, page
+from holdfast.serve.dashboard.frame import Box, asked, happenings, heading, page, routed
 from holdfast.serve.dashboard.live import Live
 
 _EVENTS = 30
@@ -17,7 +17,7 @@ _PAUSE_S = 2.0
 
 
 def add(live: Live) -> None:
-    @ui.page("/health", title="Health")
+    @routed("/health", "Health")
     async def show() -> None:
         with page(live, "health", "Health"):
             shown = _Health(live)

@@ -9,14 +9,14 @@ from holdfast.memory.lint import Finding
 from holdfast.ops.recall import Recalled
 from holdfast.ops.topics import TopicRow, Topics
 from holdfast.report.markup import joined, prose
-from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects
+from holdfast.serve.dashboard.frame import Box, asked, choice, empty, heading, page, projects, routed
 from holdfast.serve.dashboard.live import Live
 
 _LONGEST = 200
 
 
 def add(live: Live) -> None:
-    @ui.page("/memory", title="Memory")
+    @routed("/memory", "Memory")
     async def show(project: str = "") -> None:
         await live.ready()
         with page(live, "memory", "Memory"):

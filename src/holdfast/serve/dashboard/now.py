@@ -10,7 +10,7 @@ from holdfast.ops.fills import Session
 from holdfast.ops.words import many, model_of, short
 from holdfast.report import parts
 from holdfast.report.markup import NAMES, chip, colour, short_path, tokens
-from holdfast.serve.dashboard.frame import Box, asked, button, empty, happenings, heading, page
+from holdfast.serve.dashboard.frame import Box, asked, button, empty, happenings, heading, page, routed
 from holdfast.serve.dashboard.live import FIRST, Live
 
 _LATELY = 8
@@ -20,7 +20,7 @@ _COLUMNS = ("Project", "Fill", "Level", "Before the client compacts", "Forecast"
 
 
 def add(live: Live) -> None:
-    @ui.page("/", title="Now")
+    @routed("/", "Now")
     async def show() -> None:
         await live.ready()
         with page(live, "", "Now"):

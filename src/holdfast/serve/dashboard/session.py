@@ -11,7 +11,7 @@ from holdfast.disk.home import is_safe_name
 from holdfast.ops.history import History, Kept
 from holdfast.report import parts
 from holdfast.report.markup import clock, joined, prose
-from holdfast.serve.dashboard.frame import Box, asked, empty, heading, page
+from holdfast.serve.dashboard.frame import Box, asked, empty, heading, page, routed
 from holdfast.serve.dashboard.live import Live
 
 #: Seconds for which an account of what fills the window holds: it reads the whole transcript.
@@ -21,7 +21,7 @@ _ROWS = 12
 
 
 def add(live: Live) -> None:
-    @ui.page("/session/{name}", title="Session")
+    @routed("/session/{name}", "Session")
     async def show(name: str) -> None:
         await live.ready()
         with page(live, "", "Session"):
