@@ -9,11 +9,14 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.core.config import STANDARD, Config
-from holdfast.disk import sessions
+from holdfast.disk import sessions, trail
 from holdfast.errors import BadInput, NotFound
+from holdfast.ops import board
 from holdfast.ops.checkpoints import take
 from holdfast.ops.context import action_at, status_of, usage
+from holdfast.ops.events import events
 from holdfast.ops.sessions import list_all
+from holdfast.ops.summaries import list_all as summarised
 from holdfast.ops.survival import receipt
 from holdfast.ops.upkeep import status
 from hooks import event, run_hook, run_silently
@@ -69,6 +72,23 @@ def test_what_is_done_to_one_named_by_its_beginning_is_done_to_it(tmp_path: Path
     assert take(app, session="a1b2c3d4").session_id == name
     assert receipt(app, session="a1b2c3d4").session == name
     assert sessions.names(app.home) == [name]
+
+
+def test_what_is_said_of_one_is_found_by_its_beginning(tmp_path: Path, projects: Path) -> None:
+    app, name = opened(tmp_path), "a1b2c3d4-0000"
+    project = tmp_path / "tidegate"
+    project.mkdir()
+    said = {"session_id": name, "hook_event_name": "UserPromptSubmit", "cwd": str(project)}
+    run_silently(said, tmp_path / "home")
+    trail.note(app.home, "checkpoint.taken", session=name)
+    trail.note(app.home, "checkpoint.taken", session="gone-since-long")
+    assert {one.session for one in events(app, session="a1b2c3d4").events} == {name}
+    assert len(events(app, session="gone-since-long").events) == 1  # of which no more is left
+    assert summarised(app, session="a1b2c3d4") == []
+    with pytest.raises(NotFound, match="no session 'a1b2' is known here"):
+        summarised(app, session="a1b2")
+    assert board.post(app, "look", to="a1b2c3d4", project=str(project)).to == f"session:{name}"
+    assert len(board.read(app, session="a1b2c3d4", project=str(project)).ids) == 1
 
 
 def test_one_bad_session_does_not_hide_the_others(tmp_path: Path, projects: Path) -> None:

@@ -69,6 +69,16 @@ def texts(found: recall.Recalled) -> list[str]:
     return [one.text for one in found.found]
 
 
+def test_what_one_session_said_is_asked_for_by_the_beginning_of_its_id(app, home, project) -> None:
+    for name, words in (("a1b2c3d4-0000", DECIDED), ("e5f6a7b8-0000", DEAD_END)):
+        work = Session(home, project, name)
+        work.start("startup")
+        work.say(words)
+        work.hook("SessionEnd", reason="other")
+    said = recall.timeline(app, session="a1b2c3d4").found
+    assert {one.session for one in said} == {"a1b2c3d4-0000"}
+
+
 def test_a_decision_of_one_session_is_recalled_in_another_by_a_paraphrase(app, worked) -> None:
     found = recall.recall(app, "Which database did we pick for storing data, and for what reason?")
     assert DECIDED in texts(found)[:3]

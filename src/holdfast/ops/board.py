@@ -17,6 +17,7 @@ from holdfast.mail import SAYS
 from holdfast.material import redactor_of
 from holdfast.memory.place import project_of
 from holdfast.ops import asking
+from holdfast.ops.context import whole_id
 
 #: A trigger that nobody has met by then says nothing any more.
 TRIGGER_MINUTES = 30
@@ -294,7 +295,7 @@ def _minutes(app: Holdfast, kind: str, given: int | None) -> int:
 
 def _reader(app: Holdfast, session: str | None, agent: str | None) -> Reader | None:
     """Who asks; None: a person."""
-    name = session if session is not None else asking.session(app)
+    name = whole_id(app, session) if session is not None else asking.session(app)
     for word in filter(None, (name, agent)):
         if not is_safe_name(word):
             raise BadInput(f"{word[:40]!r} cannot be the id of a session or an agent")
@@ -317,6 +318,9 @@ def _addressee(app: Holdfast, where: board.Place, to: str) -> str:
     if whom == ALL or whom.startswith(ROLE):
         return whom
     kind, _, name = whom.partition(":")
+    if whom.startswith(SESSION):
+        name = whole_id(app, name)
+        whom = SESSION + name
     found = any(_board_of(one) == where.key for one in _known(app, kind + ":", name))
     if not found and whom not in _elsewhere(app, where):
         raise NotFound(

@@ -123,7 +123,7 @@ def find(app: Holdfast, session: str) -> tuple[State, str, list[str]]:
         path = client.transcript(app.client_dir, session)
     if state is None:
         if not path and not degraded:
-            return find(app, _beginning_with(app, session))
+            return find(app, _known(app, session))
         state = _fresh(app, session)
     if not path:
         gone = "the transcript is gone: shown is what had been read of it"
@@ -131,11 +131,21 @@ def find(app: Holdfast, session: str) -> tuple[State, str, list[str]]:
     return state, path, degraded
 
 
-def _beginning_with(app: Holdfast, part: str) -> str:
-    """The one session whose id begins so: the beginning is what tables and messages show of it."""
-    matching = [name for _, name in newest_first(app) if name.startswith(part) and name != part]
-    if len(part) < _TOLD_APART or not matching:
+def _known(app: Holdfast, part: str) -> str:
+    name = whole_id(app, part)
+    if name == part:
         raise NotFound(f"no session {part!r} is known here; `holdfast sessions` lists those that are")
+    return name
+
+
+def whole_id(app: Holdfast, part: str) -> str:
+    """Of the one session whose id begins so: the beginning is what tables and messages show of it. What is
+    an id, or the beginning of none that is known here, stays as it is."""
+    if len(part) < _TOLD_APART:
+        return part
+    matching = [name for _, name in newest_first(app) if name.startswith(part)]
+    if part in matching or not matching:
+        return part
     if len(matching) > 1:
         raise BadInput(
             f"{len(matching)} sessions begin with {part!r}: {', '.join(matching[:3])} …; name one"

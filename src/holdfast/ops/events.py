@@ -9,6 +9,7 @@ from holdfast.app import Holdfast
 from holdfast.core.plain import excerpt
 from holdfast.disk import trail
 from holdfast.errors import BadInput
+from holdfast.ops.context import whole_id
 from holdfast.ops.happened import sentence
 
 _LONGEST = 200
@@ -38,7 +39,7 @@ class Events:
     events: list[Noted]
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.events)) or "nothing has happened yet"
+        return "\n".join(map(str, self.events)) or "no such event has been noted"
 
 
 def events(
@@ -63,6 +64,7 @@ def events(
         from holdfast.ops import elsewhere  # which asks the store
 
         return of_team(elsewhere.events(elsewhere.store_of(app), kind, session, limit))
+    session = session and whole_id(app, session)
     found = [
         _noted(note)
         for note in reversed(trail.recent(app.home, _NEWEST if limit else _ALL))

@@ -9,6 +9,7 @@ from holdfast.app import Holdfast
 from holdfast.core import cold
 from holdfast.disk import sessions, summaries
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.ops.context import whole_id
 
 _LEAST_PREFIX = 4
 
@@ -122,7 +123,7 @@ def _found(app: Holdfast, session: str | None) -> list[Summary]:
     if session is None:
         names = sessions.names(app.home)
     else:
-        names = [session]
+        names = [session := whole_id(app, session)]
         if not os.path.isdir(app.home.session(session)):
             raise NotFound(
                 f"no session {session!r} is known here; `holdfast sessions` lists those that are"
