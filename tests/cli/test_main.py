@@ -201,6 +201,16 @@ def test_bad_input_is_one_sentence_that_says_what_to_do(words: list[str], code: 
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("words", [["board", "list", "--project"], ["batch", "plan"]])
+def test_however_long_or_odd_the_input_what_is_said_of_it_can_be_read(words: list[str]) -> None:
+    done = run(*words, "\x1b[31m" + 100_000 * "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr) < 5_000
+    assert "\x1b" not in done.stderr
+    assert done.stderr.startswith("holdfast: ")
+    assert "; " in done.stderr[-100:]  # what to do
+
+
 def test_a_file_of_another_program_and_one_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"level": "info", "msg": "listening"}\n' * 20)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 
 from holdfast import __version__
 from holdfast.cli.arguments import misused, parameters, parse, unknown
-from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.errors import BadInput, HoldfastError, MissingExtra
 from holdfast.ops.calling import call, plain
 from holdfast.ops.registry import Operation, everything
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HELP = frozenset(("-h", "--help"))
+#: Characters of a sentence that says what is wrong: some name ten files, none needs more.
+_LONGEST = 4000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except HoldfastError as problem:
-        print(f"holdfast: {problem}", file=sys.stderr)
+        print(f"holdfast: {_readable(str(problem))}", file=sys.stderr)
         return problem.exit_code
     except ModuleNotFoundError as problem:
         if problem.name is None or problem.name.startswith("holdfast"):
@@ -42,8 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as problem:
-        print(f"holdfast: {_refused(problem)}", file=sys.stderr)
-        return 1
+        print(f"holdfast: {_readable(_refused(problem))}", file=sys.stderr)
+        return BadInput.exit_code if problem.errno == errno.ENAMETOOLONG else 1
+
+
+def _readable(said: str) -> str:
+    """What was given stands in what is said of it: nothing in there repaints a terminal, and its length
+    hides neither what was wrong nor what to do."""
+    said = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in said)
+    return said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]} … {said[-_LONGEST // 2 :]}"
 
 
 def _refused(problem: OSError) -> str:
@@ -53,6 +63,8 @@ def _refused(problem: OSError) -> str:
     except OSError:
         return "this folder is gone, or closed to you; cd to another"
     where = f"{problem.filename}: " if problem.filename else ""
+    if problem.errno == errno.ENAMETOOLONG:
+        return f"{where}{problem.strerror}; there is nothing of that name"
     return f"{where}{problem.strerror}; see `holdfast status`"
 
 
