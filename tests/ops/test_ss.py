@@ -68,6 +68,12 @@ def body(said: str) -> list[str]:
 # -- ss
 
 
+def test_a_folder_that_is_not_there_is_no_work_to_save(app: Holdfast, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is not a folder"):
+        ss(app, "staging", project=str(tmp_path / "nowhere"))
+    assert list_all(app) == []
+
+
 def test_what_is_unsaved_is_saved_first(app: Holdfast, home: Path, project: Path) -> None:
     session = Session(home, project, project / "t.jsonl")
     session.turn()

@@ -148,6 +148,8 @@ def ss(
     project
         The folder of the work. Without it: this one.
     """
+    if project and not os.path.isdir(project):
+        raise BadInput(f"{project} is not a folder; --project takes the folder of the work")
     folder = os.path.abspath(project) if project else os.getcwd()
     draft = Draft(
         named(app, environment), saves.MANUAL, task, context, next, tags=tuple(tag), project=folder
