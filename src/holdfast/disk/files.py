@@ -24,15 +24,20 @@ def make_dir(path: str) -> None:
     if is_there(path):
         return
     try:
-        posix.mkdir(path, 0o700)
-    except FileExistsError:
-        return
+        _mkdir(path)
     except FileNotFoundError:
         parent = path.rpartition("/")[0]
         if not parent:
             raise
         make_dir(parent)
-        make_dir(path)
+        _mkdir(path)  # once: below a link that leads nowhere, or in /proc, it is refused for ever
+
+
+def _mkdir(path: str) -> None:
+    try:
+        posix.mkdir(path, 0o700)
+    except FileExistsError:
+        return
 
 
 def read(path: str, most: int) -> bytes:
