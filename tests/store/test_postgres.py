@@ -121,6 +121,42 @@ def test_nobody_waits_for_one_who_waits_for_him(
         meanwhile.result()
 
 
+def test_two_who_died_while_they_waited_for_one_task_are_in_nobodys_way_who_finishes_it(
+    postgresql: PostgreSQL,
+) -> None:
+    tasks = Queue(postgresql)
+    drafts = [Draft("waited for", "here"), Draft("of dan", "here"), Draft("of eve", "here")]
+    waited, *held = [task.number for task in tasks.add(drafts, "ann")]
+    for holder, number in zip(("dan", "eve"), held, strict=True):
+        tasks.claim(Holder(holder), "here", number, 60)
+        _in(postgresql, lambda connection, holder=holder: _waits(connection, holder, waited))
+    died = [(number, 1) for number in held]
+    with ThreadPoolExecutor(1) as pool:
+        with postgresql.writing() as connection:
+            locked(connection, waited)
+            chains.forget(connection, task=waited, holder="eve")  # the engine has an order of its own
+            ending = pool.submit(_in, postgresql, lambda other: end_claims(other, moment(other), died))
+            while not (ending.done() or _somebody_waits(postgresql)):
+                time.sleep(0.01)
+            chains.forget(connection, task=waited)
+        ending.result()
+    assert [tasks.task(number).state for number in held] == ["open", "open"]
+
+
+def test_who_died_waits_for_nothing_any_more(postgresql: PostgreSQL) -> None:
+    tasks = Queue(postgresql)
+    waited, held = [one.number for one in tasks.add([Draft("one", "here"), Draft("two", "here")], "ann")]
+    tasks.claim(Holder("dan"), "here", held, 60)
+    _in(postgresql, lambda connection: _waits(connection, "dan", waited))
+    assert [(link.who, link.task) for link in tasks.chain(None)] == [("dan", waited)]
+    _in(postgresql, lambda connection: end_claims(connection, moment(connection), [(held, 1)]))
+    assert tasks.chain(None) == []
+
+
+def _waits(connection: Connection, holder: str, task: int) -> None:
+    chains.wait(connection, moment(connection), holder, task)
+
+
 def _in(store: PostgreSQL, done: Callable[[Connection], object]) -> None:
     with store.writing() as connection:
         done(connection)

@@ -18,7 +18,7 @@ from holdfast.errors import BadInput
 from holdfast.store.clocks import Moment
 from holdfast.store.prepared import Prepared
 from holdfast.store.tables import NEEDS, TASKS, WAITS
-from holdfast.store.task import among, locked
+from holdfast.store.task import THIS_IF_FREE, among, locked
 
 #: A wait ends so long after its holder has last said that it waits: it may have died.
 WAIT_MS = 30_000
@@ -32,6 +32,7 @@ _LIVE = and_(
 )
 _THEIRS = TASKS.alias("theirs")
 WAITED = Prepared(select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder"), _LIVE))
+_EVER_WAITED = Prepared(select(WAITS.c.task).where(WAITS.c.holder == bindparam("holder")))
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ def forget(connection: Connection, **which: int | str) -> None:
 @cache
 def _forgetting(names: tuple[str, ...]) -> Prepared:
     return Prepared(delete(WAITS).where(*(WAITS.c[name] == bindparam(name) for name in names)))
+
+
+def forget_dead(connection: Connection, holder: str) -> None:
+    """Its waits, each when its task is locked. One for a task that another has locked stays: with the task
+    it is over at once, else in a while."""
+    for row in _EVER_WAITED(connection, holder=holder):
+        if THIS_IF_FREE(connection, number=row.task):
+            forget(connection, holder=holder, task=row.task)
 
 
 def is_waiting(connection: Connection, at: Moment, holder: str) -> bool:

@@ -68,5 +68,5 @@ def end_claims(
     for row, why in ended.values():
         changed(connection, row, state=OPEN, **NO_CLAIM)
         if why == "died":
-            chains.forget(connection, holder=row.holder)
+            chains.forget_dead(connection, row.holder)
     return list(ended.values())
