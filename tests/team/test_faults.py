@@ -247,6 +247,23 @@ def test_what_is_of_a_project_of_which_git_does_not_tell_waits(
     assert standing(postgresql).keys() == {taken["uid"]}
 
 
+def test_what_waits_for_git_and_is_gone_meanwhile_is_gone_for_the_team(
+    ann: Machine, postgresql: PostgreSQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(ann)
+    ann.round()
+    ann.begin("s2", ann.cloned("other"))
+    taken = ann.take("s2")
+    with monkeypatch.context() as slowly:
+        hang(slowly, tmp_path / "bin")
+        assert ann.round().waiting
+        index.drop(ann.app.home, [taken["uid"]], Path(taken["path"]).unlink)
+        assert ann.round().waiting
+    made = ann.round()
+    assert (made.trouble, made.waiting) == ("", 0)
+    assert standing(postgresql) == {}
+
+
 def test_of_two_who_send_one_does_and_if_both_did_it_would_be_there_once(
     ann: Machine, postgresql: PostgreSQL
 ) -> None:

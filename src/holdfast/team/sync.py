@@ -189,6 +189,8 @@ class _Turn:
             self._early += len(early)
             for line in early:
                 outbox.put(self._home, line["kind"], line["data"], line["uid"], line["at"])
+                if line["kind"] == outbox.CHECKPOINT:  # that it is gone may have been sent before it is
+                    self._state = replace(self._state, compared="")
             if damaged:
                 self._state = replace(self._state, compared="")
                 what = f"{damaged} lines of the outbox cannot be read; what they told of is compared"
