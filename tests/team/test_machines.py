@@ -224,6 +224,20 @@ def test_of_what_others_say_a_board_takes_so_much_and_the_rest_waits(
     assert {len(one["delivered"]) for one in shown} == {1}
 
 
+def test_a_message_in_whatever_order_it_was_written_is_told_once(
+    ann: Machine, postgresql: PostgreSQL
+) -> None:
+    ann.begin()
+    ann.round()
+    made = messages.made(new_id(now()), now(), 60, str, type="note", to="all", text="the gate is open")
+    said = json.dumps(dict(reversed(made.items())))
+    with postgresql.writing() as connection:
+        posted.post(connection, [posted.Message(made["id"], PROJECT, "m.x", said, 3_600_000)])
+    ann.round()
+    read = [ann.say("board", "read", "--session", "s1") for _ in range(2)]
+    assert [one["ids"] for one in read] == [[made["id"]], []]
+
+
 def test_what_others_said_comes_in_parts_however_much_it_is(
     ann: Machine, postgresql: PostgreSQL, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,7 +142,8 @@ def _here(one: posted.Message, lag: int) -> dict | None:
     moved = {"at": rfc3339(begun), "expires": rfc3339(begun + life), "machine": one.machine[:_NAME]}
     if said["after"]:
         moved["after"] = rfc3339(begun + at(said["after"]) - at(said["at"]))
-    here = {**said, **moved}
+    in_order = {name: said[name] for name in messages.NAMES}  # a board knows its lines by how they begin
+    here = {**in_order, **said, **moved}
     return here if messages.is_message(here) else None  # what lasts for ages has no times here
 
 
