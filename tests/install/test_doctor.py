@@ -146,6 +146,22 @@ def test_settings_that_are_a_folder_are_one_finding_of_many(machine: Path) -> No
     assert len(found.checks) > 8
 
 
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"v": 2}', '{"v": 1, "wirings": [5]}', '{"v": 1, "wirings": [{}]}']
+)
+def test_a_record_that_is_damaged_is_one_finding_of_many(machine: Path, text: str) -> None:
+    install(opened(machine))
+    record = machine / "client/holdfast/install.json"
+    record.write_text(text)
+    found = doctor(opened(machine))
+    (bad,) = [check for check in found.checks if not check.ok]
+    assert (bad.name, f"{record} cannot be read" in bad.what) == ("record", True)
+    assert len(found.checks) > 8
+    record.unlink()  # as it says
+    install(opened(machine))
+    assert doctor(opened(machine)).ok
+
+
 def test_what_others_may_read_is_found(machine: Path) -> None:
     install(opened(machine))
     home = machine / "client/holdfast"

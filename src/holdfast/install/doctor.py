@@ -20,7 +20,7 @@ from typing import Any
 from holdfast.app import Holdfast
 from holdfast.disk import sessions
 from holdfast.disk.wiring import is_server
-from holdfast.errors import BadInput, HoldfastError
+from holdfast.errors import BadInput, Damaged, HoldfastError
 from holdfast.install import githooks, place, record, server, settings
 from holdfast.install.jsonspan import decode, parse
 from holdfast.install.parts import PARTS
@@ -105,7 +105,13 @@ def _settings(path: str) -> dict[str, Any]:
 
 def _git_hooks(app: Holdfast) -> Iterator[Check]:
     """Each is run as git runs it, with a home of its own."""
-    for known in record.git_hooks(app.home):
+    try:
+        hooks = record.git_hooks(app.home)
+    except Damaged as damaged:
+        fix = f"move {record.path(app.home)} away, then run: holdfast install"
+        yield Check("record", False, str(damaged), fix)
+        return
+    for known in hooks:
         fix = f"run: holdfast install --git {shlex.quote(known.repository)}"
         problem = _of_git_hook(known)
         if problem:
