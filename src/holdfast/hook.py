@@ -64,9 +64,9 @@ def main() -> None:
                 from holdfast import slash
 
                 slash.remember(event, app)
-            if reply.rest and not posix.fork():
+            if reply.rest and not (child := _fork()) > 0:
                 event = reply.rest
-                _finish(event, app)
+                _finish(event, app, is_child=not child)
         if app.compiled.is_due:
             from holdfast.disk import recompile
 
@@ -78,14 +78,24 @@ def main() -> None:
         posix._exit(0)
 
 
-def _finish(rest: Event, app: Holdfast) -> None:
-    """In a child: the client has its answer, and waits for nobody who holds its pipes."""
-    posix.setsid()  # when the client ends its hooks, this is finished
-    nothing = posix.open("/dev/null", posix.O_RDWR)
-    for fd in (0, 1, 2):
-        posix.dup2(nothing, fd)
-    app.began = elapsed()
-    _give(app, _BUDGET_S)  # no longer than the hook of the next batch waits for the session's lock
+def _fork() -> int:
+    """-1: this machine has no room for another process."""
+    try:
+        return posix.fork()
+    except OSError:
+        return -1
+
+
+def _finish(rest: Event, app: Holdfast, is_child: bool) -> None:
+    """In a child: the client has its answer, and waits for nobody who holds its pipes. Where there is none,
+    it waits, for what is left of this hook's time: nothing tells again which tests a batch ran."""
+    if is_child:
+        posix.setsid()  # when the client ends its hooks, this is finished
+        nothing = posix.open("/dev/null", posix.O_RDWR)
+        for fd in (0, 1, 2):
+            posix.dup2(nothing, fd)
+        app.began = elapsed()
+        _give(app, _BUDGET_S)  # no longer than the hook of the next batch waits for the session's lock
     engine.handle(rest, app)
     if app.full:
         _note(app, rest, app.full)

@@ -11,7 +11,7 @@ from holdfast import breaks
 from holdfast.app import Holdfast
 from holdfast.disk import results, spool, worktree
 from holdfast.disk.home import Home
-from hooks import environ, event, lines, notes, run_silently, state
+from hooks import copy_package, edit, environ, event, lines, notes, run_silently, state
 from repository import LINE, Repository, settled, spooled
 from taken import Session, entries, newest, reasons
 
@@ -300,6 +300,29 @@ def test_a_commit_is_green_only_if_it_is_what_was_tested(repository, session, ho
     green = state(home)["heard"].get("green", [""])[0]
     assert green == (commit if is_green else "")
     assert "Tests passed: 12 tests" in [save["task"] for save in settled(home, 1)]
+
+
+def test_where_no_process_can_be_started_nothing_of_a_batch_is_lost(home, tmp_path):
+    repository = Repository(tmp_path / "project", home, hooked=False)
+    session = Session(home, repository.root, tmp_path / "projects" / "s1.jsonl")
+    session.hook("SessionStart")
+    session.turn(times=2)
+    session.hook("Stop")  # the first checkpoint, and what every later one needs
+    session.turn()
+    commit = repository.commit()
+    package = copy_package(tmp_path / "full")
+    for name in ("hook.py", "apart.py"):
+        edit(package / name, "posix.fork()", "posix.open('/dev/null/full', 0)")
+    ended = [ran("git commit -m 'dredge the lock'", "done"), ran("pytest -q", "3 passed in 0.01s")]
+    run_silently(session.event("PostToolBatch", tool_calls=ended), home, package=package)
+    assert [(entry["kind"], entry["commit"]) for entry in spooled(home)] == [
+        ("commit", commit),
+        ("tests", commit),
+    ]
+    session.hook("PostToolBatch")
+    assert reasons(home)[1:] == ["3 tests passed"]
+    assert len(settled(home, 2)) == 2
+    assert state(home)["heard"]["green"][0] == commit
 
 
 def test_the_same_outcome_again_is_none_and_another_is(repository, session, home):

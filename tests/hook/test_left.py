@@ -57,8 +57,8 @@ def test_the_client_is_answered_before_a_checkpoint_is_taken(session, home, tmp_
 def test_a_child_finishes_when_the_client_ends_its_hooks(session, home, tmp_path):
     """It ends the whole group of processes, also of a hook that has answered."""
     package, begun = copy_package(tmp_path / "slow"), tmp_path / "begun"
-    line = "    app.began = elapsed()\n"  # before its time begins
-    slow = f"    posix.mkdir({str(begun)!r})\n    __import__('time').sleep(1)\n{line}"
+    line = "        app.began = elapsed()\n"  # before its time begins
+    slow = f"        posix.mkdir({str(begun)!r})\n        __import__('time').sleep(1)\n{line}"
     edit(package / "hook.py", line, slow)
     hook = subprocess.Popen(
         command(package=package), env=environ(home), stdin=subprocess.PIPE, start_new_session=True
@@ -91,7 +91,7 @@ def test_what_goes_wrong_in_a_child_is_noted(session, home, tmp_path):
 
 def test_a_batch_with_nothing_to_do_leaves_nothing(home, tmp_path):
     package = copy_package(tmp_path / "forks")
-    edit(package / "hook.py", "not posix.fork()", "posix.write(1, b'forked')")
+    edit(package / "hook.py", "return posix.fork()", "return posix.write(1, b'forked')")
     assert run_hook(event("PostToolBatch"), home, package=package).stdout == b""
 
 
