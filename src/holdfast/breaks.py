@@ -121,11 +121,14 @@ def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) 
     """What the agent commits itself is a breakpoint, too, unless git has `said` so already."""
     heard = state.heard
     known = (*(one["commit"] for one in said), heard.committed, heard.saved.get("commit", ""), "")
-    made = dict.fromkeys([*worktree.commits_since(tree, heard.committed), tree.commit])
-    for commit in made:
+    made = worktree.made_since(tree, heard.committed, heard.logged)
+    if made is None:  # where it ends is all that is known
+        made = [(tree.commit, tree.branch)]
+    for commit, branch in dict(made).items():
         if commit not in known:
-            spool.put(app.home, spool.COMMIT, {**spool.about(tree, app.environ), "commit": commit})
-    heard.committed = tree.commit
+            said_of = {"commit": commit, "branch": branch}
+            spool.put(app.home, spool.COMMIT, {**spool.about(tree, app.environ), **said_of})
+    heard.committed, heard.logged = tree.commit, worktree.log_size(tree)
 
 
 def _stood(call: dict, event: Event) -> bool:

@@ -355,6 +355,7 @@ def _find_tree(state: State, event: Event) -> None:
     found = _tree(event.cwd if state.agent and event.cwd else heard.project)
     heard.tree = spool.key(found.root) if found else "none"
     heard.committed = found.commit if found else ""
+    heard.logged = worktree.log_size(found) if found else 0
     own = _tree(heard.project) if state.agent else found
     key = spool.key(own.common if own else worktree.real(heard.project or event.cwd or "/"))
     if heard.board[:1] != [key]:

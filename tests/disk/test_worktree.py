@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.disk import worktree
-from holdfast.disk.worktree import commits_since, find, real
+from holdfast.disk.worktree import find, log_size, made_since, real
 
 SRC = Path(worktree.__file__).parents[2]
 #: Nothing of the machine's own git configuration, and nothing of the repository this may run in.
@@ -118,6 +118,12 @@ def test_an_orphan_branch_has_no_commit_even_if_others_are_packed(repo: Path) ->
     assert read(repo)[2:] == ("fresh", "")
 
 
+def made(folder: Path, known: str, logged: int = 0) -> list[tuple[str, str]] | None:
+    tree = find(str(folder))
+    assert tree
+    return made_since(tree, known, logged)
+
+
 def test_commits_are_told_that_were_made_here_since_one(repo: Path, tmp_path: Path) -> None:
     start = git(repo, "rev-parse", "HEAD")
     elsewhere = tmp_path / "elsewhere"
@@ -128,28 +134,54 @@ def test_commits_are_told_that_were_made_here_since_one(repo: Path, tmp_path: Pa
     other = git(repo, "rev-parse", "HEAD")
     git(repo, "rebase", "main")
     rebased = git(repo, "rev-parse", "HEAD")
+    assert made(repo, start) == [(other, "other"), (rebased, "other")]
     git(repo, "merge", "--no-ff", "-m", "merged", commit(elsewhere, "b.txt"))
     git(repo, "commit", "--amend", "-m", "said otherwise")
     amended = git(repo, "rev-parse", "HEAD")
-    assert commits_since(find(str(repo)), rebased) == [amended]
-    assert commits_since(find(str(repo)), start) == [other, amended]
-    assert commits_since(find(str(elsewhere)), start) == [git(elsewhere, "rev-parse", "HEAD")]
-    assert commits_since(find(str(repo)), amended) == []
-    assert commits_since(find(str(elsewhere)), other) == []
+    assert made(repo, rebased) == [(amended, "other")]
+    assert made(repo, start) == [(other, "other"), (amended, "other")]
+    assert made(elsewhere, start) == [(git(elsewhere, "rev-parse", "HEAD"), "elsewhere")]
+    assert made(repo, amended) == []
+    assert made(elsewhere, other) is None
+
+
+def test_commits_are_told_with_the_branch_they_were_made_on_also_if_that_was_left(repo: Path) -> None:
+    git(repo, "branch", "older")
+    start, tree = commit(repo, text="first\n"), find(str(repo))
+    assert tree
+    logged = log_size(tree)
+    git(repo, "checkout", "-b", "weir/büro")
+    there = commit(repo, text="second\n")
+    git(repo, "checkout", "--detach")
+    nowhere = commit(repo, text="third\n")
+    git(repo, "checkout", "main")
+    assert made(repo, start, logged) == [(there, "weir/büro"), (nowhere, "")]
+    assert made(repo, start) == []  # without it: the log went there twice
+    git(repo, "checkout", "older")  # nobody has made anything there
+    assert made(repo, start, logged) == [(there, "weir/büro"), (nowhere, "")]
+    git(repo, "merge", "main")
+    git(repo, "checkout", "-b", "newer")  # the same commit
+    assert made(repo, start, logged) == [(there, "weir/büro"), (nowhere, ""), (start, "older")]
+    git(repo, "reset", "--hard", there)
+    assert made(repo, start, logged) == [(there, "weir/büro"), (nowhere, "")]
+    assert made(repo, start, logged - 1) == []  # no line ends there
 
 
 def test_a_log_of_commits_is_read_in_bounds_and_not_believed(repo: Path) -> None:
-    log, tree = repo / ".git/logs/HEAD", find(str(repo))
+    log = repo / ".git/logs/HEAD"
     known, wrong = "a" * 40, ("--output=/tmp/x", "f" * 39, "g" * 40, "")
-    made = [f"{number:040x}" for number in range(20)]
-    log.write_text("".join(f"{known} {new} a\tcommit: b\n" for new in (known, *wrong, *made)))
-    assert commits_since(tree, known) == made[-16:]
-    log.write_text(f"{known} {known} a\tcommit: b\n" + f"{known} {made[0]} a\tcommit: {'x' * 999}\n" * 999)
-    assert commits_since(tree, known) == []
+    ids = [f"{number:040x}" for number in range(20)]
+    log.write_text("".join(f"{known} {new} a\tcommit: b\n" for new in (known, *wrong, *ids)))
+    assert made(repo, known) == [(one, "main") for one in ids[-16:]]
+    log.write_text(f"{known} {known} a\tcommit: b\n{known} {ids[0]} a\tcheckout: moving from a\x1bb to c\n")
+    assert made(repo, known) == []
+    log.write_text(f"{known} {known} a\tcommit: b\n" + f"{known} {ids[0]} a\tcommit: {'x' * 999}\n" * 999)
+    assert made(repo, known) is None
+    assert made(repo, known, log.stat().st_size) is None
     log.unlink()
-    assert commits_since(tree, known) == []
+    assert made(repo, known) is None
     os.mkfifo(log)
-    assert commits_since(tree, known) == []
+    assert made(repo, known) is None
 
 
 @pytest.mark.parametrize("packing", [("pack-refs", "--all"), ("gc", "--quiet")])

@@ -111,6 +111,23 @@ def test_of_several_commits_of_a_batch_each_is_saved(home, tmp_path):
     assert [save["commit"] for save in settled(home, 4)] == made
 
 
+def test_a_commit_on_a_branch_that_is_left_again_is_saved_as_one_of_that_branch(home, tmp_path):
+    repository = Repository(tmp_path / "project", home, hooked=False)
+    repository.commit("before the session")
+    session = Session(home, repository.root, tmp_path / "projects" / "s1.jsonl")
+    session.hook("SessionStart")
+    session.turn()
+    repository.git("checkout", "-q", "-b", "weir")
+    commit = repository.commit("mend the weir")
+    repository.git("checkout", "-q", "main")
+    bash(session, "git checkout -b weir && git commit -am 'mend the weir' && git checkout main")
+    assert [(save["commit"], save["branch"]) for save in settled(home, 1)] == [(commit, "weir")]
+    assert reasons(home) == [f"commit {commit[:12]}"]
+    session.turn()
+    bash(session, "git commit --dry-run || true")
+    assert len(settled(home)) == 1
+
+
 def test_a_commit_from_before_the_session_is_none(home, tmp_path):
     repository = Repository(tmp_path / "project", home, hooked=False)
     repository.commit()

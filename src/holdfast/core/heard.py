@@ -21,8 +21,8 @@ _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed tree broke tests committed process full role last board mail asked started "
-    "begun"
+    "guard burst habit pressed tree broke tests committed logged process full role last board mail asked "
+    "started begun"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -54,6 +54,7 @@ class Heard:
     project = ""  # the folder the session was started in
     tree = ""  # under which name breakpoints of its working tree are spooled
     committed = ""  # its commit when the session began, or when it last ran git to make another
+    logged = 0  # and how long git's log of HEAD was then
     trouble = ""  # what keeps the hooks of this session from doing all they should
 
     def __init__(self) -> None:

@@ -23,6 +23,8 @@ _MANY = ("rebase-merge", "rebase-apply", "sequencer")
 _HEX = frozenset("0123456789abcdef")
 #: Bytes of git's log of HEAD that are looked through, and commits that are taken from it.
 _MOST_LOG, _MOST_COMMITS = 1 << 15, 16
+#: How that log says that HEAD went to where another branch, or an older commit, was already.
+_LEFT, _RESET = b"checkout: moving from ", b"reset: "
 #: What ends a line, drives a terminal or turns text around. Git forbids only the ASCII ones.
 _UNCLEAN = frozenset(
     map(chr, (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A)))
@@ -75,26 +77,67 @@ def real(folder: str) -> str:
         return folder
 
 
-def commits_since(tree: Worktree, known: str) -> list[str]:
-    """Those made in the working tree since it was at `known`, oldest first, by git's own log of where HEAD
-    was; [] where that does not reach back. Not what was rebased, picked, merged or pulled."""
-    made: list[str] = []
+def log_size(tree: Worktree) -> int:
+    """Bytes of git's own log of where HEAD was; 0 where there is none."""
     try:
-        fd = files.open_regular(f"{_git_of(tree.root)}/logs/HEAD")
+        return posix.stat(_log(tree)).st_size
+    except _UNREADABLE:
+        return 0
+
+
+def made_since(tree: Worktree, known: str, logged: int) -> "list[tuple[str, str]] | None":
+    """(commit, branch) of those made in the working tree since it was at `known` and git's log so long,
+    oldest first; None where that does not reach back. Of what was rebased, picked, merged or pulled only
+    where it ends, and that only if it was not left again."""
+    try:
+        fd = files.open_regular(_log(tree))
         try:
             start = max(0, posix.fstat(fd).st_size - _MOST_LOG)
-            log = posix.pread(fd, _MOST_LOG, start).decode("ascii", "replace")
+            lines = _beyond(posix.pread(fd, _MOST_LOG, start), logged - start, known.encode())
         finally:
             posix.close(fd)
     except _UNREADABLE:
-        return []
-    for line in reversed(log.split("\n")):
-        commit, what = line.partition(" ")[2].partition(" ")[0], line.partition("\t")[2]
-        if commit and commit == known:
-            return made[:_MOST_COMMITS][::-1]
-        if what.startswith("commit") and _is_id(commit):
-            made.append(commit)
-    return []
+        return None
+    if lines is None:
+        return None
+    made, branch, is_end = [], tree.branch, True
+    for line in reversed(lines):
+        before, _, rest = line.partition(b" ")
+        commit, what = rest.partition(b" ")[0].decode("ascii", "replace"), line.partition(b"\t")[2]
+        if what.startswith(_LEFT):
+            branch = _branch(what[len(_LEFT) :].partition(b" to ")[0])
+        elif _is_id(commit) and (what.startswith(b"commit") or (is_end and not what.startswith(_RESET))):
+            made.append((commit, branch))
+            is_end = False
+        is_end = is_end and before == commit.encode()  # another branch of the same commit
+    return made[:_MOST_COMMITS][::-1]
+
+
+def _log(tree: Worktree) -> str:
+    return f"{_git_of(tree.root)}/logs/HEAD"
+
+
+def _beyond(log: bytes, size: int, known: bytes) -> list[bytes] | None:
+    """Its lines since the one that led to a commit: the one that ends at `size`, or, where that is another,
+    the last such; None: there is none. A log goes to the same commit more than once."""
+    *before, _ = log[: max(size, 0)].split(b"\n")
+    lines = log.split(b"\n")[:-1]
+    if not (known and before and _led_to(before[-1]) == known):
+        before = lines
+        while before and not (known and _led_to(before[-1]) == known):
+            before = before[:-1]
+    return lines[len(before) :] if before else None
+
+
+def _led_to(line: bytes) -> bytes:
+    return line.partition(b" ")[2].partition(b" ")[0]
+
+
+def _branch(name: bytes) -> str:
+    """As a log names it: a commit, where HEAD was on none."""
+    if _is_id(name.decode("ascii", "replace")):
+        return ""
+    return short_name("refs/heads/" + name.decode(ENCODING, "surrogateescape"))
 
 
 def _is_id(word: str) -> bool:
