@@ -67,9 +67,13 @@ def take_in(
     if tree:
         said = spool.entries(app.home, spool.key(tree.root))  # before any of these
         untold = _untold(ran, [one for one in said if one["uid"] > heard.broke.get("uid", "")])
+        untold = untold if is_wanted(app.config, spool.TESTS) else []
+        stood = [call for call in untold if _stood(call, event)]
+        # Asked once: in a large tree git takes most of the time that there is.
+        clean = any((ended := _ended(call)) and ended.passed for call in stood) and _is_clean(app, tree)
         for call in ran:
-            if call in untold and is_wanted(app.config, spool.TESTS):
-                _tested(app, call, tree, _stood(call, event))
+            if call in untold:
+                _tested(app, call, tree, clean and call in stood)
             if commits(command(call)) and is_wanted(app.config, spool.COMMIT):
                 _committed(state, app, tree, said)
     places = dict.fromkeys([heard.tree, *([spool.key(tree.root)] if tree else [])])
@@ -110,11 +114,11 @@ def _untold(ran: list[dict], said: list[dict]) -> list[dict]:
     return left
 
 
-def _tested(app: Holdfast, call: dict, tree: "Worktree", stood: bool) -> None:
+def _tested(app: Holdfast, call: dict, tree: "Worktree", clean: bool) -> None:
     ended = _ended(call)
     if ended:
         run = {"passed": ended.passed, "count": ended.count, "failed": ended.failed}
-        spool_run(app, tree, {**run, "seconds": 0.0, "command": command(call)}, stood)
+        spool_run(app, tree, {**run, "seconds": 0.0, "command": command(call)}, clean)
 
 
 def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) -> None:
@@ -153,9 +157,9 @@ def _begins_anew(event: Event, ran: list[dict]) -> bool:
     return any(counter(text(call, "tool_name")) == "edited" for call in after)
 
 
-def spool_run(app: Holdfast, tree: "Worktree", run: dict, stood: bool = True) -> None:
-    """A test run that is over, for whoever comes next; `stood`: the tree is still as it was for them."""
-    spool.put(app.home, spool.TESTS, _run_in(app, tree, run, stood))
+def spool_run(app: Holdfast, tree: "Worktree", run: dict, clean: bool | None = None) -> None:
+    """A test run that is over, for whoever comes next; `clean`: whether the tree is, if that is known."""
+    spool.put(app.home, spool.TESTS, _run_in(app, tree, run, clean))
 
 
 def _ended(call: dict) -> "Outcome | None":
@@ -213,12 +217,16 @@ def note_run(app: Holdfast, tree: "Worktree", run: dict) -> None:
         results.note(app.home, spool.key(tree.root), said)
 
 
-def _run_in(app: Holdfast, tree: "Worktree", run: dict, stood: bool = True) -> dict:
+def _run_in(app: Holdfast, tree: "Worktree", run: dict, clean: bool | None = None) -> dict:
     """Tests that passed say something about a commit only if nothing else was in the tree. Only git can
     tell, and is asked while that is so."""
     command = excerpt(redactor_of(app, tree.root).text(run["command"][:_LOOKED_AT]), _LONGEST_COMMAND)
-    clean = run["passed"] and stood and bool(tree.commit) and git.is_clean(tree, app.environ)
+    clean = run["passed"] and (_is_clean(app, tree) if clean is None else clean)
     return {**spool.about(tree, app.environ), **run, "command": command, "clean": clean}
+
+
+def _is_clean(app: Holdfast, tree: "Worktree") -> bool:
+    return bool(tree.commit) and git.is_clean(tree, app.environ)
 
 
 def _news(app: Holdfast, tree: str, found: list[dict]) -> list[dict]:

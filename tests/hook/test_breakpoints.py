@@ -1,6 +1,7 @@
 """Commits and test runs as breakpoints: spooled by git, taken in by the next hook, once each."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -399,6 +400,22 @@ def test_a_run_whose_end_is_not_known_is_none(repository, session, home, answer)
     assert not spooled(home)
     assert reasons(home) == []
     assert "tests" not in state(home)["heard"]
+
+
+def test_git_is_asked_once_for_all_test_runs_of_a_batch(repository, session, home, tmp_path):
+    """In a large tree it takes almost as long as there is time for everything."""
+    repository.commit()
+    asked, git = tmp_path / "asked", tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(
+        f'#!/bin/sh\ncase "$*" in *" status "*) echo x >> {asked};; esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    git.chmod(0o755)
+    session.turn()
+    runs = [ran(f"pytest -q tests/{name}", "2 passed in 0.01s") for name in "abc"]
+    said = session.event("PostToolBatch", tool_calls=runs)
+    run_silently(said, home, env=environ(home, PATH=f"{git.parent}:{os.environ['PATH']}"))
+    assert asked.read_text() == "x\n"
 
 
 def test_every_test_run_of_a_batch_counts(repository, session, home):
