@@ -360,6 +360,16 @@ def test_lists_have_what_is_to_be_done_first_in_front(tasks: Queue) -> None:
     assert tasks.counts("here") == {"open": 1, "blocked": 1, "claimed": 1, "finished": 1}
 
 
+def test_of_those_finished_in_one_moment_the_newer_is_listed_first(store: Store, tasks: Queue) -> None:
+    numbers = [add(tasks) for _ in range(5)]
+    for number in numbers:
+        tasks.finish(number, "ann", "")
+    with store.writing() as connection:
+        connection.execute(update(TASKS).values(finished_at=7))
+    assert [task.number for task in tasks.tasks("here", "finished", 0)] == numbers[::-1]
+    assert [task.number for task in tasks.tasks(None, "finished", 2)] == numbers[:2:-1]
+
+
 def test_what_is_finished_while_tasks_are_listed_is_listed_once(
     store: Store, tasks: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

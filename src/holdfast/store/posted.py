@@ -81,7 +81,7 @@ def marks(connection: Connection, projects: Collection[str], since: int, now: in
         MARKS.c.message.in_(stand),
         func.length(MARKS.c.said) <= LONGEST,
     )
-    rows = connection.execute(wanted.order_by(MARKS.c.received, MARKS.c.message).limit(MOST))
+    rows = connection.execute(wanted.order_by(MARKS.c.received, *MARKS.primary_key).limit(MOST))
     return [Mark(**row._mapping) for row in rows]
 
 

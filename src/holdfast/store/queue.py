@@ -292,7 +292,9 @@ def _listed(state: str | None, of_project: bool) -> Prepared:
         CLAIMED: IS_CLAIMED,
         FINISHED: IS_FINISHED,
     }[state]
-    order = [TASKS.c.finished_at.desc()] if state == FINISHED else [TASKS.c.priority.desc(), TASKS.c.number]
+    first = TASKS.c.finished_at.desc() if state == FINISHED else TASKS.c.priority.desc()
+    # Of those of one millisecond no engine says which comes first, unless it is told.
+    order = [first, TASKS.c.number.desc() if state == FINISHED else TASKS.c.number]
     asked = ROW.where(TASKS.c.project == bindparam("project")) if of_project else ROW
     return Prepared(asked.where(which).order_by(*order).limit(bindparam("most")))
 

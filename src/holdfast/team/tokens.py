@@ -66,7 +66,8 @@ def add(store: PostgreSQL, who: str, days: int) -> Made:
 def list_all(store: PostgreSQL) -> list[Token]:
     with store.reading() as connection:
         at = moment(connection).at
-        rows = connection.execute(select(TOKENS).order_by(TOKENS.c.who, TOKENS.c.made_at)).all()
+        order = TOKENS.c.who, TOKENS.c.made_at, TOKENS.c.name
+        rows = connection.execute(select(TOKENS).order_by(*order)).all()
     return [
         Token(row.name, row.who, rfc3339(row.made_at), rfc3339(row.expires_at), _state(row, at))
         for row in rows
