@@ -99,7 +99,7 @@ def serving(
         yield Service(process, int(found.group(1)), (home / "token").read_text().strip(), home)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(60)
         process.stdout.close()
 
 

@@ -212,11 +212,8 @@ def test_a_save_that_the_service_did_not_make_is_made_here(
     assert "does not say that it has saved" in capsys.readouterr().err
 
 
-def test_a_save_that_is_only_late_is_not_made_twice(
-    home: Path, project: Path, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules[monitor.__module__], "_PATIENCE_S", 0.3)
-    service.late["/context/auto-save"] = 0.9
+def test_a_save_that_is_only_late_is_not_made_twice(home: Path, project: Path, service: Service) -> None:
+    service.late["/context/auto-save"] = sys.modules[monitor.__module__]._PATIENCE_S + 0.5
     app = opened(home, CONTEXTS_URL=service.url)
     assert json.loads(said(app, 90, 100)[1]) == SAVED
     assert not saves.environments(app.home), "the service has saved it"

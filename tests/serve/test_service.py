@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from asking import get, post
 from door import Service, serving
 from repository import Repository, saved
+from teammate import until
 
 
 def start(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -59,16 +59,16 @@ def test_others_find_it_and_it_leaves_nothing_behind_that_says_it_runs(tmp_path:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_what_is_being_answered_is_answered_before_it_stops(tmp_path: Path, number: int) -> None:
-    held = threading.Event()
-    with serving(tmp_path / "home", program=["-c", SLOW]) as service:
+    begun = tmp_path / "begun"
+    program = SLOW.replace("time.sleep(2)", f"open({str(begun)!r}, 'w'), time.sleep(2)")
+    with serving(tmp_path / "home", program=["-c", program]) as service:
         answers = []
-        asked = threading.Thread(target=lambda: (held.set(), answers.append(get(service, "/status"))))
+        asked = threading.Thread(target=lambda: answers.append(get(service, "/status")))
         asked.start()
-        held.wait()
-        time.sleep(0.5)
+        until(begun.exists)
         service.process.send_signal(number)
-        asked.join(30)
-        service.process.wait(30)
+        asked.join(60)
+        service.process.wait(60)
     assert service.process.returncode == 0
     assert [status for status, _ in answers] == [200]
 
@@ -229,8 +229,7 @@ def test_every_save_that_was_acknowledged_is_there_after_a_kill(tmp_path: Path) 
             ]
             for client in clients:
                 client.start()
-            while len(acknowledged) < 40 * (round_ + 1):
-                time.sleep(0.01)
+            until(lambda wanted=40 * (round_ + 1): len(acknowledged) >= wanted)  # type: ignore[misc]
             service.process.kill()
             for client in clients:
                 client.join()
@@ -301,10 +300,7 @@ def test_a_commit_that_waits_in_the_spool_is_saved_by_the_service(tmp_path: Path
     repository.commit("Dredge the lock")
     assert saved(tmp_path / "home", "development") == []
     with serving(tmp_path / "home"):
-        deadline = time.monotonic() + 30
-        while not saved(tmp_path / "home", "development"):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: saved(tmp_path / "home", "development"))
     (save_,) = saved(tmp_path / "home", "development")
     assert save_["task"] == "Commit: Dredge the lock"
 

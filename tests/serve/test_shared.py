@@ -114,7 +114,7 @@ def serving(home: Path, url: str, pair: tuple[Path, Path], **more: str) -> Itera
         yield Shared(process, int(found[1]), trust, home, *made)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(60)
         process.stdout.close()
 
 
@@ -357,7 +357,7 @@ def test_a_store_that_is_gone_is_said_and_the_door_stays_shut(
     own = Server(tmp_path / "pg")
     try:
         PostgreSQL(own.url).bring_up()
-        with serving(tmp_path / "home", own.url, pair, HOLDFAST_STORE_TIMEOUT_SECONDS="2") as running:
+        with serving(tmp_path / "home", own.url, pair, HOLDFAST_STORE_TIMEOUT_SECONDS="5") as running:
             assert running.ask("GET", "/task/list", running.ann)[0] == 200
             own.pause(True)
             assert running.ask("GET", "/task/list", running.ann)[0] == 503

@@ -16,7 +16,7 @@ from door import Service, _read, ask, request, serving
 IMPATIENT = """
 import sys
 from holdfast.serve import wire
-wire.ARRIVES_S, wire.MOST_CONNECTIONS = 0.5, 8
+wire.ARRIVES_S, wire.MOST_CONNECTIONS = 2, 8
 from holdfast.cli.main import main
 sys.exit(main())
 """
@@ -60,7 +60,7 @@ def test_a_connection_that_rests_between_two_requests_may_rest(impatient: Servic
         for _ in range(2):
             wire.sendall(data)
             assert _read(stream).status == 200
-            time.sleep(0.8)
+            time.sleep(2.5)
 
 
 def test_two_requests_sent_at_once_are_answered_in_their_order(service: Service) -> None:
@@ -74,14 +74,15 @@ def test_two_requests_sent_at_once_are_answered_in_their_order(service: Service)
 
 def test_one_connection_too_many_is_told_so(impatient: Service) -> None:
     data = request("GET", "/live", [impatient.host])
-    held = [socket.create_connection(("127.0.0.1", impatient.port), 20) for _ in range(8)]
-    for wire in held:
-        wire.sendall(data)
-        assert _read(wire.makefile("rb")).status == 200
+    held = []
+    for _ in range(8):  # each asks at once: who does not is hung up on
+        held.append(socket.create_connection(("127.0.0.1", impatient.port), 20))
+        held[-1].sendall(data)
+        assert _read(held[-1].makefile("rb")).status == 200
     assert ask(impatient.port, data).status == 503
     for wire in held:
         wire.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while ask(impatient.port, data).status != 200:
         assert time.monotonic() < deadline
 
