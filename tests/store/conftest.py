@@ -12,6 +12,9 @@ from holdfast.store.database import SQLite, Store
 from holdfast.store.postgres import PostgreSQL
 from store.postgres import Server
 
+#: How long a statement may take where the machine has other things to do.
+BUSY_S = 120
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -29,7 +32,7 @@ def sqlite(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def postgresql(server: Server) -> Iterator[PostgreSQL]:
-    made = PostgreSQL(server.url)
+    made = PostgreSQL(server.url, timeout_s=BUSY_S)
     with made.writing() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))

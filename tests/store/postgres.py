@@ -74,7 +74,7 @@ class Server:
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        self.process.wait(120)
 
     def pause(self, paused: bool) -> None:
         self._send(signal.SIGSTOP if paused else signal.SIGCONT)

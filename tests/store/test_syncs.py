@@ -19,6 +19,7 @@ import pytest
 
 from holdfast.store import syncs
 from holdfast.store.turns import BEHIND, BEYOND, turn
+from teammate import until
 
 #: Writes and syncs again and again, and says when each sync began and ended, and when it was told what.
 _AGENT = """
@@ -42,6 +43,9 @@ os.fdatasync = fdatasync
 if way == "careless":
     syncs._begin, syncs._end = lambda own, mine: True, careless
 fd = os.open(f"{where}/data", os.O_RDWR)
+if number in "012345":  # all of them at once, however long the last takes to start
+    print("ready", flush=True)
+    sys.stdin.readline()
 for _ in range(int(count)):
     wrote = now()
     syncs.sync(fd, f"{where}/data", f"{where}/lock")
@@ -54,9 +58,16 @@ def _run(where: Path, way: str, count: int, kills: int = 0) -> list[int]:
     dice = random.Random(1)
 
     def start(number: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", _AGENT, where, str(number), way, str(count)])
+        argv = [sys.executable, "-c", _AGENT, where, str(number), way, str(count)]
+        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     running = [start(number) for number in range(6)]
+    for process in running:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+    for process in running:
+        assert process.stdin
+        process.stdin.close()
     for number in range(kills):
         time.sleep(dice.uniform(0.05, 0.2))
         running[number % 2].kill()
@@ -234,12 +245,17 @@ syncs.sync(fd, *sys.argv[1:3])
 """
 
 
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+
+
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
 def test_nobody_depends_on_one_that_does_not_come_back(place: Place, disk: Disk, how: int) -> None:
     argv = [sys.executable, "-c", _STOPS, place.path, place.numbers, str(int(how))]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
         assert other.stdout
         assert other.stdout.readline() == b"at it\n"
+        until(lambda: state_of(other.pid) in "TZ")
         place.sync()
         assert (disk.synced, place.counted()) == (1, [2, 2])
         place.sync()
@@ -278,6 +294,7 @@ def test_one_that_is_stopped_before_it_begins_is_left_behind(
     ) as other:
         assert other.stdout
         assert other.stdout.readline() == b"at it\n"
+        until(lambda: state_of(other.pid) == "T")
         try:
             place.sync()
             assert (disk.synced, place.counted()) == (1, [1, 0])

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.store import projects
 from holdfast.store.postgres import PostgreSQL
-from store.conftest import postgresql, server  # noqa: F401
+from store.conftest import BUSY_S, postgresql, server  # noqa: F401
 from store.postgres import Server
 from teammate import Machine
+
+
+@pytest.fixture(autouse=True)
+def _git_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does not say in time waits for the next round."""
+    monkeypatch.setattr(projects, "_PATIENCE_S", BUSY_S)
 
 
 @pytest.fixture

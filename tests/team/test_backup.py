@@ -27,6 +27,7 @@ from holdfast.store.queue import Queue
 from holdfast.store.tables import EVENTS, METADATA, SCHEMA
 from holdfast.store.task import Draft
 from holdfast.team import backup
+from store.conftest import BUSY_S
 from store.postgres import Server
 from team.test_members import P, drop_all, machine
 
@@ -112,16 +113,18 @@ def test_it_is_of_one_moment_whatever_is_written_meanwhile(
 ) -> None:
     """One adds two rows to two tables in one transaction, again and again; they always fit together."""
     fill(app)
-    stop = threading.Event()
+    began, stop = threading.Event(), threading.Event()
 
     def writes() -> None:
         queue = Queue(PostgreSQL(app.config["store.url"]))
         while not stop.is_set():
             queue.add([Draft("first", P, name="a"), Draft("second", P, needs=("a",))], "x")
+            began.set()
 
     writer = threading.Thread(target=writes)
     writer.start()
     try:
+        assert began.wait(BUSY_S)
         for number in range(3):
             made = team.back_up(app, tmp_path / f"{number}.zip")
             assert made.rows["tasks"] == 2 * made.rows["needs"]
@@ -259,7 +262,7 @@ def test_killed_in_the_middle_it_leaves_nothing(
     child.wait()
     child.stdout.close()
     assert not part.exists()
-    until = time.monotonic() + 30
+    until = time.monotonic() + BUSY_S
     while True:  # the server notices that its client is gone
         try:
             assert not any(all_of(other).values())
@@ -275,7 +278,7 @@ def test_one_that_stops_in_the_middle_is_not_waited_for(tmp_path: Path) -> None:
         app = machine(tmp_path / "m", own.url)
         team.migrate(app)
         fill(app, 3000)
-        store = PostgreSQL(own.url, timeout_s=1)
+        store = PostgreSQL(own.url, timeout_s=3)
         paused = []
 
         def show(done: int, of: int) -> None:
