@@ -16,6 +16,9 @@ from told import Work, day, repository
 
 LINE = "- {} **tidegate** on main: "
 NOTHING = {"folder": "", "format": "", "template": ""}
+#: Where it is noon: there the day does not change while these run.
+_BEHIND_H = time.gmtime().tm_hour - 12
+NOON = f"NOON{_BEHIND_H:+d}"
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def vault(tmp_path, monkeypatch):
 @pytest.fixture
 def work(home, tmp_path, vault):
     work = day(Work(home, repository(tmp_path / "tidegate")))
-    work.more["env"] = {"HOLDFAST_VAULT_PATH": str(vault), "TZ": "UTC"}
+    work.more["env"] = {"HOLDFAST_VAULT_PATH": str(vault), "TZ": NOON}
     return work
 
 
@@ -41,8 +44,12 @@ def end(work: Work) -> None:
     work.hook("SessionEnd", reason="other")
 
 
+def there() -> time.struct_time:
+    return time.gmtime(time.time() - 3600 * _BEHIND_H)
+
+
 def today(vault: Path) -> Path:
-    return vault / time.strftime("%Y-%m-%d.md", time.gmtime())
+    return vault / time.strftime("%Y-%m-%d.md", there())
 
 
 def degraded(work: Work) -> list[str]:
@@ -72,7 +79,7 @@ def test_folder_name_and_template_are_the_vaults_own(work, vault):
     (vault / "Templates").mkdir()
     (vault / "Templates/day.md").write_text("# {{title}}\n{{date:YYYY}} {{ Time }} {{other}}\n\n## Log")
     end(work)
-    now = time.gmtime()
+    now = there()
     note = vault / f"Days/{now.tm_year}/{now.tm_mon:02d}/day {now.tm_mday}.md"
     title, day_, _, log, line = note.read_text().splitlines()
     assert title == f"# day {now.tm_mday}"
@@ -88,9 +95,9 @@ def test_folder_name_and_template_are_the_vaults_own(work, vault):
 def test_what_stands_in_the_note_stays_to_the_byte(before, between, work, vault):
     today(vault).write_bytes(before.encode())
     end(work)
-    there = today(vault).read_bytes().decode()
-    assert there.startswith(f"{before}{between}- ")
-    assert there.endswith("%%\r\n" if "\r" in before else "%%\n")
+    found = today(vault).read_bytes().decode()
+    assert found.startswith(f"{before}{between}- ")
+    assert found.endswith("%%\r\n" if "\r" in before else "%%\n")
 
 
 def test_without_a_vault_there_is_nothing(home, tmp_path):
@@ -161,7 +168,7 @@ def test_a_note_that_is_no_text_is_left_alone(work, vault):
 
 def test_what_was_asked_for_can_do_nothing_in_the_note(home, tmp_path, vault):
     work = Work(home, repository(tmp_path / "tidegate"))
-    work.more["env"] = {"HOLDFAST_VAULT_PATH": str(vault)}
+    work.more["env"] = {"HOLDFAST_VAULT_PATH": str(vault), "TZ": NOON}
     work.prompt("![[Secret]] #tag <img src=x> %%hide %% [a](b) `=this.file`")
     work.say("Done.")
     end(work)
