@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import os
@@ -10,8 +11,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from holdfast import bundling
 from holdfast.core.state import State
 from holdfast.disk import transcripts
 
@@ -19,6 +22,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "holdfast"
 PYTHON = os.path.realpath(sys.executable)
 #: Seconds until a test gives up on a hook. A hook gives up on itself long before.
 SAFETY_S = 60
+#: So many times longer than a client's a hook of a test may take: its limits are told by a slower clock.
+PATIENCE = 10
 
 #: What may stand where a text should be.
 WRONG = (None, 5, -1.5, True, [], ["s1"], {}, {"id": "s1"})
@@ -147,20 +152,22 @@ def run_hook(
     home: Path,
     env: dict[str, str] | None = None,
     python: str = PYTHON,
-    package: Path = PACKAGE,
+    package: Path | None = None,
     before: tuple[str, ...] = (),
     cwd: Path | None = None,
     children: bool = True,
+    then: Callable[[], object] | None = None,
     **more: object,
 ) -> subprocess.CompletedProcess:
     """`before` is a command that runs the hook's command; `more` goes to subprocess.run. The `children` to
-    whom it left something have finished by then, too: the client does not wait for them, tests do."""
+    whom it left something have finished by then, too: the client does not wait for them, tests do. `then`
+    is called in between. Unless it is of another `package`, the hook is `patient`."""
     if "stdin" not in more:
         more["input"] = encode(payload)
     ended, open_in_all = os.pipe()
     try:
         return subprocess.run(
-            [*before, *command(python, package)],
+            [*before, *command(python, package or patient())],
             env=environ(home, **(env or {})),
             cwd=cwd or home.parent,
             capture_output=True,
@@ -171,6 +178,8 @@ def run_hook(
         )
     finally:
         os.close(open_in_all)
+        if then:
+            then()
         if children:
             assert select.select([ended], [], [], SAFETY_S)[0], (
                 "what a hook left to a child was not finished"
@@ -222,13 +231,13 @@ def check_attached(attachments: list[dict]) -> None:
             assert not one.get("exitCode")
 
 
-def start_hook(payload: bytes | dict, home: Path, package: Path = PACKAGE) -> subprocess.Popen:
-    """The payload stands in a file, so that nobody has to wait to write it."""
+def start_hook(payload: bytes | dict, home: Path, package: Path | None = None) -> subprocess.Popen:
+    """The payload stands in a file, so that nobody has to wait to write it. It is `patient`, too."""
     with tempfile.TemporaryFile() as stdin:
         stdin.write(encode(payload))
         stdin.seek(0)
         return subprocess.Popen(
-            command(package=package),
+            command(package=package or patient()),
             env=environ(home),
             cwd=home.parent,
             stdin=stdin,
@@ -315,10 +324,42 @@ def files_under(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in place.rglob("*")}
 
 
-def copy_package(to: Path, caches: bool = False) -> Path:
-    """The package for a test that changes it; without compiled files unless asked."""
-    skip = None if caches else shutil.ignore_patterns("__pycache__")
-    return Path(shutil.copytree(PACKAGE, to / "holdfast", ignore=skip))
+def copy_package(to: Path, is_patient: bool = True) -> Path:
+    """The package for a test that changes it, without compiled files."""
+    package = Path(shutil.copytree(PACKAGE, to / "holdfast", ignore=shutil.ignore_patterns("__pycache__")))
+    if is_patient:
+        slower = f"def elapsed() -> float:\n    return time.monotonic() / {PATIENCE}\n"
+        edit(package / "clock.py", "elapsed = time.monotonic\n", slower)
+        left = "max(moment - elapsed(), 0.001)"
+        edit(package / "hook.py", left, f"{left} * {PATIENCE}")
+        edit(package / "engine.py", "_SETTLE_MOST = 0.25,", f"_SETTLE_MOST = 0.25 / {PATIENCE},")
+    return package
+
+
+@functools.cache
+def patient() -> Path:
+    """The package whose hooks give up later: how long one takes says how busy the machine is. What they do
+    when they are out of time is tried with `PACKAGE`, where something is in their way for good."""
+    folder = tempfile.mkdtemp(prefix="holdfast-patient-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return copy_package(Path(folder))
+
+
+def bundled(package: Path) -> Path:
+    """A hook that has first to make its bundles has less time for everything else."""
+    (package / "__pycache__").mkdir(exist_ok=True)
+    for group in bundling.GROUPS:
+        bundling.build(str(package), group)
+    return package
+
+
+def hold(package: Path, path: str, line: str, gate: Path) -> None:
+    """Whoever comes to this line waits until there is a `gate`: a disk that does not answer for as long as
+    a test wishes. A test that sleeps instead is found to be right or wrong by how busy the machine is."""
+    space = line[: len(line) - len(line.lstrip())]
+    waits = f"__import__('os').path.exists({str(gate)!r}) or __import__('time').sleep(0.02)"
+    edit(package / path, line, f"{space}any({waits} for _ in range({10 * SAFETY_S * 50}))\n{line}")
+    bundled(package)
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -63,7 +63,7 @@ def session(home):
     transcript = Transcript(home.parent / "t.jsonl")
     transcript.prompt("fix it")
     transcript.answer(50_000, call="toolu_post")
-    run_silently(event("SessionStart", transcript=transcript.path), home)
+    run_silently(event("SessionStart", transcript=transcript.path), home, package=PACKAGE)
     transcript.result("toolu_post", "done")
     transcript.answer(51_000, call="toolu_next")
     return event("PostToolBatch", transcript=transcript.path, tool_use_id="toolu_next")
@@ -85,12 +85,12 @@ def loaded(payload: dict, home: Path, lists: str = _LISTS_MODULES, **env: str) -
 
 
 def test_a_hook_loads_these_modules_and_no_others(session, home):
-    run_silently(session, home)  # whose bundle is fresh now
+    run_silently(session, home, package=PACKAGE)  # whose bundle is fresh now
     assert sorted(loaded(session, home)) == LOADED
 
 
 def test_the_collector_it_turns_off_is_there_whole(session, home):
-    run_silently(session, home)
+    run_silently(session, home, package=PACKAGE)
     lists = _LISTS_MODULES.replace("sys.modules.keys() - bare", "dir(sys.modules['gc'])")
     assert {"callbacks", "DEBUG_STATS", "disable"} <= loaded(session, home, lists)
 
@@ -111,7 +111,7 @@ def test_nor_where_something_is_saved_said_or_left_in_a_vault(name, fields, sess
 
 
 def test_the_bundle_holds_exactly_the_modules_of_ours_that_a_hook_loads(session, home):
-    run_silently(session, home)
+    run_silently(session, home, package=PACKAGE)
     stems = (f"holdfast/{stem}".removesuffix("/__init__").replace("/", ".") for stem in bundling.HOT)
     assert sorted(stems) == sorted(m for m in loaded(session, home) if m.partition(".")[0] == "holdfast")
 
@@ -166,7 +166,7 @@ def found_by_import(payload: dict, home: Path, *args: str, package: Path = PACKA
 )
 def test_nothing_of_ours_is_looked_for_one_by_one(fields, args, session, home):
     payload = {**session, **fields}
-    run_silently(session, home)
+    run_silently(session, home, package=PACKAGE)
     for _ in range(2):  # the first makes what is not there yet
         found = found_by_import(payload, home, *args)
     assert "encodings" in found

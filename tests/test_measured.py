@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from hooks import (
-    PACKAGE,
-    PYTHON,
     WRONG,
     Transcript,
+    command,
     environ,
     event,
     heard,
     lines,
     notes,
+    patient,
     run_hook,
     state,
     used,
@@ -42,7 +42,7 @@ def payload(context: int = 0, window: int = 200_000, **more: object) -> dict:
 
 def answered(data: object, home: Path, how: str = "measured", **env: str) -> str:
     done = subprocess.run(
-        [PYTHON, "-I", "-S", PACKAGE / "launch.py", how],
+        [*command(package=patient()), how],
         input=json.dumps(data).encode(),
         env=environ(home, **env),
         capture_output=True,

@@ -43,7 +43,7 @@ def finish(hooks: list[subprocess.Popen]) -> None:
 
 def test_hooks_at_once_are_all_counted(home):
     finish([start_hook(event("PostToolBatch", tool_use_id=f"t{n}"), home) for n in range(AT_ONCE)])
-    assert not notes(home)  # nobody gave up: not even the last of forty waits that long for its turn
+    assert not notes(home)
     assert state(home)["heard"]["calls"] == AT_ONCE
     assert heard(home) == {"PostToolBatch": AT_ONCE}
 

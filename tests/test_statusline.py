@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.disk import sessions
 from holdfast.disk.home import Home
-from hooks import PACKAGE, PYTHON, environ, event, run_silently, state
+from hooks import PACKAGE, PYTHON, command, environ, event, patient, run_silently, state
 from session import Script, use
 
 PLAIN = re.compile(r"\033\[\d*m")
@@ -28,9 +28,9 @@ def payload(path: Path, context: int = 0, window: int = 200_000, **more: object)
     return json.dumps(data | more).encode()
 
 
-def shown(stdin: bytes, home: Path, **env: str) -> str:
+def shown(stdin: bytes, home: Path, package: Path | None = None, **env: str) -> str:
     done = subprocess.run(
-        [PYTHON, "-I", "-S", PACKAGE / "launch.py", "statusline"],
+        [*command(package=package or patient()), "statusline"],
         input=stdin,
         env=environ(home) | env,
         capture_output=True,
@@ -189,12 +189,12 @@ def test_in_a_project_of_its_own_wiring_the_users_statusline_stays(home: Path, t
     assert shown(payload(transcript, 125_000), home, **environ).startswith("MINE\n")
 
 
-@pytest.mark.parametrize("command", ["exit 3", "sleep 60", "/no/such/command 2>/dev/null", "kill -9 $$"])
+@pytest.mark.parametrize("former", ["exit 3", "sleep 60", "/no/such/command 2>/dev/null", "kill -9 $$"])
 def test_one_that_fails_or_hangs_does_not_take_ours_with_it(
-    home: Path, transcript: Path, command: str
+    home: Path, transcript: Path, former: str
 ) -> None:
-    with_former(home, command)
-    assert "75%" in shown(payload(transcript, 125_000), home)
+    with_former(home, former)
+    assert "75%" in shown(payload(transcript, 125_000), home, PACKAGE)
 
 
 def test_it_never_runs_itself(home: Path, transcript: Path) -> None:

@@ -16,7 +16,7 @@ from holdfast.disk import checkpoints, index
 from holdfast.disk.checkpoints import Draft
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import Home
-from hooks import event, run_silently
+from hooks import SAFETY_S, event, run_silently
 from taken import documents, entries, newest, owed, unfinished
 
 
@@ -344,7 +344,7 @@ def test_hooks_move_no_byte_out_either(racer, home, project, victim):
 
 def test_a_writer_that_trusts_paths_is_caught_by_the_same_race(racer, project, victim):
     """The control: if this passes by, the race proves nothing."""
-    before, until = tree(victim), time.monotonic() + 20
+    before, until = tree(victim), time.monotonic() + SAFETY_S
     while tree(victim) == before and time.monotonic() < until:
         try:
             place = project / ".claude" / "checkpoints"

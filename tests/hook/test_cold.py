@@ -3,14 +3,24 @@ hook."""
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from holdfast.disk import summaries
 from holdfast.disk.home import Home
-from hooks import bound_by_modes, copy_package, edit, event, folder, notes, run_hook, run_silently, state
+from hooks import (
+    bound_by_modes,
+    copy_package,
+    edit,
+    event,
+    folder,
+    hold,
+    notes,
+    run_hook,
+    run_silently,
+    state,
+)
 from session import Script, text, use
 
 FULL = 130_000  # of the 167,000 at which this model's client compacts: 78 %
@@ -299,10 +309,7 @@ def test_ten_thousand_turns_are_bounded(session):
     assert state(session.home)["seen"]["turns"] >= 10_000
     was = len(session.made())
     session.turns(10)
-    payload = session.event()
-    began = time.monotonic()
-    run_silently(payload, session.home)
-    assert time.monotonic() - began < 3  # of which the machine may take some
+    session.hook()
     made = session.made()
     assert len(made) - was <= 4
     assert 0 < len(made) <= 96
@@ -419,17 +426,16 @@ def test_a_write_that_fails_is_noted_and_costs_nothing_else(session, problem, tm
 
 
 def test_a_disk_that_hangs_does_not_hold_up_the_hook(session, tmp_path):
-    package = copy_package(tmp_path / "copy")
+    package, answers = copy_package(tmp_path / "copy", is_patient=False), tmp_path / "answers"
     line = "        folder.create(temporary, render(summary), durable=True)\n"
-    edit(package / "disk/summaries.py", line, f"        import time\n        time.sleep(5)\n{line}")
+    hold(package, "disk/summaries.py", line, answers)
     session.stretch("Fix the parser")
     session.stretch("and the gate", 25)
     session.hook()  # compiles nothing, and takes the checkpoint that is due
     session.stretch("third", 25)
-    began = time.monotonic()
-    result = run_hook(session.event("UserPromptSubmit"), session.home, package=package, children=False)
+    payload = session.event("UserPromptSubmit")
+    result = run_hook(payload, session.home, package=package, then=answers.touch)
     assert (result.returncode, result.stdout) == (0, b"")
-    assert time.monotonic() - began < 4.5  # 1 s and what an overloaded machine adds; the disk takes 5
     assert [note["event"] for note in notes(session.home)] == ["degraded.cold"]
 
 

@@ -28,6 +28,7 @@ from hooks import (
     files_under,
     heard,
     notes,
+    patient,
     run_silently,
     start_hook,
     state,
@@ -306,7 +307,7 @@ def test_the_statusline_follows_the_ladder(home, transcript):
     def shown(**env: str) -> str:
         payload = event("Status", transcript=transcript.path)
         done = subprocess.run(
-            [*command(), "statusline"],
+            [*command(package=patient()), "statusline"],
             input=encode(payload),
             env=environ(home, **env),
             capture_output=True,

@@ -3,7 +3,7 @@ time for is said in the trail. The checkpoint comes first, then the block."""
 
 import pytest
 
-from hooks import copy_package, edit, notes
+from hooks import bundled, copy_package, edit, hold, notes
 from taken import entries, owed, verified
 from told import RULE, Work, day, repository
 
@@ -15,7 +15,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def package(tmp_path):
-    return copy_package(tmp_path / "slow")
+    return bundled(copy_package(tmp_path / "slow", is_patient=False))
 
 
 @pytest.fixture
@@ -34,11 +34,14 @@ def slow_git(work):
     work.more["env"] = {"PATH": f"{tools}:/usr/bin:/bin"}
 
 
-def slow_disk(work, package):
-    """What has to be durable is not, for a while. Who writes it goes on when the hook has ended."""
-    line = "                posix.fsync(fd)\n"
-    edit(package / "disk" / "folder.py", line, f"                import time; time.sleep(8)\n{line}")
+@pytest.fixture
+def slow_disk(work, package, tmp_path):
+    """What has to be durable is not until all is over. Who writes it goes on when the hook has ended."""
+    over = tmp_path / "over"
+    hold(package, "disk/folder.py", "                posix.fsync(fd)\n", over)
     work.more["children"] = False
+    yield
+    over.touch()
 
 
 def slow_to_read(package, work):
@@ -49,19 +52,21 @@ def slow_to_read(package, work):
     edit(transcripts, line, f"        import time; time.sleep(0.05)\n{line}")
     for number in range(400):
         work.say(f"Chose lantern{number} because the buoy is dark at night. " * 8)
+    bundled(package)
 
 
 def whats(home, event):
     return [note["what"] for note in notes(home) if note["event"] == event]
 
 
-def test_without_any_fault_all_of_it_is_said(work, home):
+def test_without_any_fault_all_of_it_is_said(work, home, tmp_path):
+    work.more["package"] = copy_package(tmp_path / "patient")
     assert "GIT DIFF STAT" in work.hook("PreCompact")
     assert not notes(home)
 
 
-def test_a_disk_that_does_not_answer_costs_no_block(work, home, package):
-    slow_disk(work, package)
+@pytest.mark.usefixtures("slow_disk")
+def test_a_disk_that_does_not_answer_costs_no_block(work, home):
     block = work.hook("PreCompact")
     assert RULE in block
     assert "GIT DIFF STAT" in block
@@ -86,11 +91,11 @@ def test_a_transcript_that_takes_too_long_costs_neither_checkpoint_nor_block(wor
     assert [entry["reason"] for entry in entries(home)] == ["compaction"]
 
 
+@pytest.mark.usefixtures("slow_disk")
 def test_all_of_it_at_once_costs_no_block(work, home, package):
     """The checkpoint is being written by a child, which goes on; it is owed until somebody has seen it."""
     slow_to_read(package, work)
     slow_git(work)
-    slow_disk(work, package)
     assert RULE in work.hook("PreCompact")
     assert owed(home)["why"] == "compaction"
     assert len(whats(home, "degraded.checkpoint")) == 1

@@ -19,6 +19,7 @@ from hooks import (
     lines,
     notes,
     own_mounts,
+    patient,
     run_hook,
     run_silently,
     state,
@@ -70,7 +71,8 @@ set -e
 home=$1 out=$2 payload=$3; shift 3
 mkdir -p "$home"
 mount -t tmpfs -o size=128k none "$home"
-run() { "$@" <"$payload" >>"$out/stdout" 2>>"$out/stderr"; echo $? >>"$out/codes"; }
+# Whoever it left something to has the pipe open, too, and is waited for.
+run() { { "$@" <"$payload" >>"$out/stdout" 2>>"$out/stderr"; echo $? >>"$out/codes"; } 9>&1 | cat; }
 run "$@"; cp -r "$home" "$out/before"
 if [ "$MODE" = full ]; then dd if=/dev/zero of="$home/ballast" bs=1k 2>/dev/null || true
 else mount -o remount,bind,ro "$home"; fi
@@ -89,7 +91,17 @@ def test_a_full_or_read_only_disk_costs_events_and_nothing_else(mode, home, tmp_
     payload = tmp_path / "payload"
     payload.write_bytes(encode(event("PreToolUse", transcript=transcript.path)))
     subprocess.run(
-        [*own_mounts(), "sh", "-c", _ON_A_SMALL_DISK, "sh", home, out, payload, *command()],
+        [
+            *own_mounts(),
+            "sh",
+            "-c",
+            _ON_A_SMALL_DISK,
+            "sh",
+            home,
+            out,
+            payload,
+            *command(package=patient()),
+        ],
         env={**environ(home), "MODE": mode},
         check=True,
         timeout=SAFETY_S,

@@ -18,6 +18,7 @@ from hooks import (
     environ,
     event,
     heard,
+    hold,
     lines,
     notes,
     run_hook,
@@ -44,22 +45,22 @@ def wait_for(what):
 
 
 def test_the_client_is_answered_before_a_checkpoint_is_taken(session, home, tmp_path):
-    package = copy_package(tmp_path / "slow")
-    line = "                posix.fsync(fd)\n"
-    edit(package / "disk/folder.py", line, f"                __import__('time').sleep(3)\n{line}")
+    package, answered = copy_package(tmp_path / "slow"), tmp_path / "answered"
+    hold(package, "disk/folder.py", "                posix.fsync(fd)\n", answered)
     run_silently(session.event("PostToolBatch"), home, package=package, children=False)
     assert heard(home) == {"PostToolBatch": 1}
     assert not entries(home)
+    answered.touch()
     wait_for(lambda: entries(home))
     assert reasons(home) == [f"{EVERY} turns of work"]
 
 
 def test_a_child_finishes_when_the_client_ends_its_hooks(session, home, tmp_path):
     """It ends the whole group of processes, also of a hook that has answered."""
-    package, begun = copy_package(tmp_path / "slow"), tmp_path / "begun"
+    package, begun, ended = copy_package(tmp_path / "slow"), tmp_path / "begun", tmp_path / "ended"
     line = "        app.began = elapsed()\n"  # before its time begins
-    slow = f"        posix.mkdir({str(begun)!r})\n        __import__('time').sleep(1)\n{line}"
-    edit(package / "hook.py", line, slow)
+    edit(package / "hook.py", line, f"        posix.mkdir({str(begun)!r})\n{line}")
+    hold(package, "hook.py", line, ended)
     hook = subprocess.Popen(
         command(package=package), env=environ(home), stdin=subprocess.PIPE, start_new_session=True
     )
@@ -67,6 +68,7 @@ def test_a_child_finishes_when_the_client_ends_its_hooks(session, home, tmp_path
     wait_for(begun.exists)
     with suppress(ProcessLookupError):  # nobody is in it any more
         os.killpg(hook.pid, signal.SIGKILL)
+    ended.touch()
     wait_for(lambda: entries(home))
     assert reasons(home) == [f"{EVERY} turns of work"]
 

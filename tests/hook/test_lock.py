@@ -5,6 +5,8 @@ import signal
 import subprocess
 
 from hooks import (
+    PACKAGE,
+    SAFETY_S,
     command,
     encode,
     environ,
@@ -22,7 +24,7 @@ def test_a_wedged_session_is_given_up_on_and_noted(home, transcript):
     before = (folder(home) / "state.json").read_bytes()
     with (folder(home) / "lock").open("r+") as wedged:
         fcntl.lockf(wedged, fcntl.LOCK_EX)
-        run_silently(event("PostToolBatch", transcript=transcript.path), home)
+        run_silently(event("PostToolBatch", transcript=transcript.path), home, package=PACKAGE)
     (note,) = notes(home)
     assert (note["event"], note["session"], note["hook"]) == ("degraded.hook", "s1", "PostToolBatch")
     assert note["what"].startswith("Late")
@@ -37,7 +39,7 @@ def test_a_wedged_trail_is_given_up_on_too(home):
     trail.touch()
     with trail.open("r+") as wedged:
         fcntl.lockf(wedged, fcntl.LOCK_EX)
-        run_silently(b"not JSON", home)
+        run_silently(b"not JSON", home, package=PACKAGE)
     assert trail.read_bytes() == b""
 
 
@@ -53,7 +55,7 @@ def test_a_wedged_session_is_given_up_on_by_whoever_started_the_hook(home):
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]),
         )
         try:
-            hook.communicate(encode(event("Stop")), timeout=10)
+            hook.communicate(encode(event("Stop")), timeout=SAFETY_S)
         finally:
             hook.kill()
     assert hook.returncode == 0

@@ -14,6 +14,7 @@ from hooks import (
     environ,
     notes,
     own_mounts,
+    patient,
     run_hook,
 )
 from told import RULE, Work, day, repository
@@ -166,17 +167,22 @@ def test_where_nothing_can_be_booked_nothing_is_said(fault, work):
 _ON_A_FULL_DISK = r"""
 set -e
 out=$1 payloads=$2; shift 2
+# Whoever it left something to has the pipe open, too, and is waited for.
+run() {
+  said=$1; shift
+  { "$@" <"$payload" >"$said" 2>>"$out/stderr"; echo $? >>"$out/codes"; } 9>&1 | cat
+}
 cp -r "$HOLDFAST_HOME" "$out/first"
 mount -t tmpfs -o size=4m none "$HOLDFAST_HOME"
 cp -r "$out/first/." "$HOLDFAST_HOME"
 dd if=/dev/zero of="$HOLDFAST_HOME/ballast" bs=1k 2>/dev/null || true
 dd if=/dev/zero of="$HOLDFAST_HOME/ballast2" bs=1 2>/dev/null || true
 for payload in "$payloads"/*; do
-  "$@" <"$payload" >"$out/during-$(basename "$payload")" 2>>"$out/stderr"; echo $? >>"$out/codes"
+  run "$out/during-$(basename "$payload")" "$@"
 done
 rm "$HOLDFAST_HOME/ballast" "$HOLDFAST_HOME/ballast2"
 for payload in "$payloads"/*; do
-  "$@" <"$payload" >"$out/after-$(basename "$payload")" 2>>"$out/stderr"; echo $? >>"$out/codes"
+  run "$out/after-$(basename "$payload")" "$@"
 done
 cp -r "$HOLDFAST_HOME" "$out/home"
 """
@@ -191,7 +197,7 @@ def test_while_the_disk_is_full_what_is_known_is_said_from_memory(work, tmp_path
     for number, (name, fields) in enumerate(SPEAKS[:2]):
         (payloads / f"{number}-{name}").write_bytes(encode(work.event(name, **fields)))
     subprocess.run(
-        [*own_mounts(), "sh", "-c", _ON_A_FULL_DISK, "sh", out, payloads, *command()],
+        [*own_mounts(), "sh", "-c", _ON_A_FULL_DISK, "sh", out, payloads, *command(package=patient())],
         env=environ(work.home),
         cwd=tmp_path,
         check=True,

@@ -10,6 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.core.events import from_hook
 from hooks import (
     EVENTS,
+    PACKAGE,
     SAFETY_S,
     WRONG,
     command,
@@ -19,6 +20,7 @@ from hooks import (
     files_under,
     heard,
     notes,
+    patient,
     run_hook,
     run_silently,
     state,
@@ -146,7 +148,7 @@ def test_all_that_is_written_to_a_pipe_is_read(home):
 
 def test_a_closed_stdin_is_noted(home):
     result = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command()],
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command(package=patient())],
         env=environ(home),
         capture_output=True,
         timeout=SAFETY_S,
@@ -158,7 +160,7 @@ def test_a_closed_stdin_is_noted(home):
 
 def test_with_all_three_streams_closed_the_hook_leaves_quietly(home):
     result = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command()],
+        ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command(package=patient())],
         env=environ(home),
         timeout=SAFETY_S,
         check=False,
@@ -171,7 +173,7 @@ def test_a_client_that_never_closes_stdin_is_not_waited_for(home):
     read, write = os.pipe()
     try:
         os.write(write, encode(event("Stop")))
-        result = run_hook(b"", home, stdin=read)
+        result = run_hook(b"", home, stdin=read, package=PACKAGE)
     finally:
         os.close(read)
         os.close(write)
