@@ -115,6 +115,14 @@ def test_the_newest_come_first_and_no_more_than_asked_for(at):
     assert summaries.newest(at, "nobody", 5) == []
 
 
+def test_of_those_that_were_written_in_one_moment_the_newest_are_told_by_their_place(at):
+    for number in range(12):
+        assert summaries.write(at, made(str(number), place=[number, number + 1, 0, 0]))
+        path = Path(at.session("s1"), "summaries", summaries.stem("s1", str(number)) + ".json")
+        os.utime(path, (1000, 1000))
+    assert [one["task_id"] for one in summaries.newest(at, "s1", 3)] == ["11", "10", "9"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [

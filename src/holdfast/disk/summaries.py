@@ -77,10 +77,15 @@ def parse(data: bytes, where: str) -> dict:
 
 def stems(home: Home, session: str, agent: str = "") -> list[str]:
     """Of every summary there is, oldest first."""
+    return [name for _, name in _written(home, session, agent)]
+
+
+def _written(home: Home, session: str, agent: str) -> list[tuple[int, str]]:
+    """(when, stem) of each, oldest first."""
     try:
         with _open(home, session, agent) as folder:
             names = [name.removesuffix(SUFFIX) for name in folder.names() if name.endswith(SUFFIX)]
-            return sorted(filter(is_stem, names), key=lambda one: (folder.changed_at(one + SUFFIX), one))
+            return sorted((folder.changed_at(one + SUFFIX), one) for one in filter(is_stem, names))
     except FileNotFoundError:
         return []
 
@@ -146,14 +151,18 @@ def remove(home: Home, session: str, names: list[str], agent: str = "") -> None:
 def newest(home: Home, session: str, most: int, agent: str = "") -> list[dict]:
     """The last `most` that were written, newest first; one that is damaged is passed over."""
     found: list[dict] = []
-    for name in reversed(stems(home, session, agent)):
-        if len(found) >= most:
+    last = 0
+    for at, name in reversed(_written(home, session, agent)):
+        if (
+            len(found) >= most and at != last
+        ):  # one hook writes several in a moment: they say which is newer
             break
         try:
             found.append(read(home, session, name, agent))
+            last = at
         except (OSError, Damaged, NotFound):
             continue
-    return sorted(found, key=lambda one: (one["compressed_at"], one["place"]), reverse=True)
+    return sorted(found, key=lambda one: (one["compressed_at"], one["place"]), reverse=True)[:most]
 
 
 def agents(home: Home, session: str) -> list[str]:
