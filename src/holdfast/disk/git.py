@@ -11,6 +11,8 @@ PATIENCE_S = 0.4
 _MOST_STAT = 4000
 #: Bytes of a commit (its message may be of any length), and of the names of its files.
 _MOST_COMMIT, _MOST_NAMES = 1 << 16, 1 << 22
+#: Processes that were killed and had not gone yet.
+_LEFT: list[int] = []
 
 
 def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
@@ -63,6 +65,7 @@ def _git(environ: dict[str, str], asked: list[str], most: int, seconds: float) -
     words = ["git", "--no-optional-locks", *asked]
     environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     environ["GIT_NO_LAZY_FETCH"] = "1"  # nothing is brought from anywhere
+    _LEFT[:] = [pid for pid in _LEFT if not _gone(pid)]
     read, write = posix.pipe()
     try:
         quiet = (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0)
@@ -89,14 +92,22 @@ def _ended(pid: int) -> int:
 
 
 def _killed(pid: int) -> int:
-    """Not waited for beyond a moment: one that waits for a disk cannot even be killed."""
+    """Not waited for beyond a moment: one that waits for a disk cannot even be killed. Whoever asks next
+    looks for it again."""
     posix.kill(pid, 9)
     for _ in range(20):
-        gone, status = posix.waitpid(pid, posix.WNOHANG)
-        if gone:
-            return status
+        if _gone(pid):
+            return 9
         time.sleep(0.001)
+    _LEFT.append(pid)
     return 9
+
+
+def _gone(pid: int) -> bool:
+    try:
+        return posix.waitpid(pid, posix.WNOHANG)[0] != 0
+    except ChildProcessError:  # this is a child itself by now, and it was its parent's
+        return True
 
 
 def _printed(fd: int, most: int, seconds: float) -> tuple[bytes, bool]:
