@@ -97,6 +97,7 @@ def test_an_estimate(app, tmp_path):
         (lambda app: budget.put(app, "active_task"), "what shall be set"),
         (lambda app: budget.put(app, "active_task", priority=0), "1 \\(first\\) to 9"),
         (lambda app: budget.pin(app, " \u200b"), "empty"),
+        (lambda app: budget.evict(app, ""), "empty"),
         (lambda app: budget.evict(app, "Never push (CRITICAL)"), "is not evicted"),
         (lambda app: budget.estimate(app), "give a text"),
         (lambda app: budget.estimate(app, file="a\0b"), "cannot be read"),

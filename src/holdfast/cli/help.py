@@ -36,7 +36,10 @@ def overview(group: list[str]) -> str:
             f"usage: {name} COMMAND [OPTIONS]",
             *about,
             *_columns(blocks, lines=1),
-            f"`{name} COMMAND --help` says what it takes; all take --json and --config KEY=VALUE.",
+            textwrap.fill(
+                f"`{name} COMMAND --help` says what it takes; all take --json and --config KEY=VALUE.",
+                _width(),
+            ),
         ]
     )
 

@@ -130,8 +130,8 @@ def _(value: Allotted) -> RenderableType:
 def _(value: Estimated) -> RenderableType:
     fits = ", ".join(value.fits) or "no guaranteed share"
     return Text(
-        f"{value.characters:,} characters, about {value.tokens:,} tokens: {value.percent:g} % of a brief; "
-        f"fits into {fits}"
+        f"{many(value.characters, 'character')}, about {many(value.tokens, 'token')}: "
+        f"{value.percent:g} % of a brief; fits into {fits}"
     )
 
 

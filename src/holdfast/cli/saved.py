@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @render.register
 def _(value: Saves) -> RenderableType:
     if not value:
-        return Text("nothing saved; save with: holdfast ss")
+        return Text("nothing saved that fits; save with: holdfast ss")
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("environment", "saved", "by", "task", "tags", "project"):
         table.add_column(name, no_wrap=name in ("environment", "saved", "by"), overflow="fold")

@@ -376,7 +376,10 @@ def _(value: Status) -> RenderableType:
     words = "all is well" if value.ok else "degraded: see below"
     return Group(
         Text.assemble((f"holdfast {value.version}", "bold"), f", {words}"),
-        Text(f"home {value.home}, {value.sessions} sessions, last event {ago(value.last_event) or 'none'}"),
+        Text(
+            f"home {value.home}, {many(value.sessions, 'session')}, "
+            f"last event {ago(value.last_event) or 'none'}"
+        ),
         Text(f"Python {value.python}"),
         Text(""),
         table,

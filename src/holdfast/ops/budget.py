@@ -324,6 +324,8 @@ def evict(
     if marked(words):
         raise BadInput("a rule marked (CRITICAL) or (ENFORCED) is not evicted; change it where it stands")
     shown = excerpt(redactor_of(app, folder).text(words[: 1 << 14]), 80)
+    if not shown:
+        raise BadInput("there is nothing to evict: the text is empty")
 
     def change(saved: dict) -> None:
         known = [row for row in saved.get("evicted", []) if row[0] != key]
