@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from board import BROKEN, check, run
+from chance import tries
 
 
 def test_many_agents_lose_nothing_and_nothing_comes_twice(tmp_path: Path, monkeypatch) -> None:
@@ -20,11 +19,7 @@ def test_many_agents_lose_nothing_and_nothing_comes_twice(tmp_path: Path, monkey
 
 
 def test_a_board_that_is_read_changed_and_rewritten_is_found_out(tmp_path: Path) -> None:
-    """It may be lucky once."""
-    for number in range(8):
-        home = tmp_path / str(number)
-        home.mkdir()
+    for home in tries(tmp_path):
         run(home, agents=6, each=40, killed=0, way=BROKEN)
         if not check(home, 6).is_right:
             return
-    pytest.fail("nothing was found wrong with it")

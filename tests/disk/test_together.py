@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents import Plan, Trial, body, careless, carelessly_listed, draft, wrong, wrong_shown
+from chance import tries
 from holdfast import clock
 from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
@@ -33,18 +34,19 @@ def test_what_many_agents_take_at_once_is_all_there(tmp_path: Path, shared: bool
 
 
 def test_agents_that_are_killed_pay_what_they_owe_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
-    trial = Trial(tmp_path, Plan(agents=8, each=10, kills=12, pause_s=0.1, seed=3)).run()
-    assert trial.killed > 0
-    assert [*wrong(trial, trial.listed()), *wrong_shown(trial)] == []
+    for folder in tries(tmp_path):
+        trial = Trial(folder, Plan(agents=8, each=10, kills=12, pause_s=0.1, seed=3)).run()
+        assert [*wrong(trial, trial.listed()), *wrong_shown(trial)] == []
+        if trial.killed:
+            return
 
 
 def test_an_index_that_is_read_changed_and_rewritten_is_found_out(tmp_path: Path) -> None:
-    for number in range(5):  # how many are lost depends on how the processes are interleaved
-        trial = Trial(tmp_path / str(number), Plan(agents=8, each=8, add=careless)).run()
+    for folder in tries(tmp_path):
+        trial = Trial(folder, Plan(agents=8, each=8, add=careless)).run()
         kinds = [kind for kind, _ in wrong(trial, carelessly_listed(trial.home))]
         if "lost" in kinds:
             return
-    raise AssertionError("nothing was lost by five trials of a careless index")
 
 
 def test_a_checker_that_is_lied_to_says_so(tmp_path: Path) -> None:

@@ -9,14 +9,17 @@ import pytest
 
 import tasks as bench
 from agents import Log
+from chance import tries
 from holdfast.store.postgres import PostgreSQL
 from store.postgres import Server
 
 
 def test_nothing_is_lost_doubled_or_out_of_order_when_agents_are_killed(tmp_path: Path) -> None:
-    trial = bench.Trial(tmp_path, bench.Plan(agents=6, each=40, kills=4)).run()
-    assert trial.killed
-    assert list(bench.wrong(trial, *trial.found())) == []
+    for folder in tries(tmp_path):
+        trial = bench.Trial(folder, bench.Plan(agents=6, each=40, kills=4)).run()
+        assert list(bench.wrong(trial, *trial.found())) == []
+        if trial.killed:
+            return
 
 
 def test_nor_on_a_server_that_many_write_to_at_once(
@@ -27,8 +30,10 @@ def test_nor_on_a_server_that_many_write_to_at_once(
 
 
 def test_a_careless_queue_is_caught(tmp_path: Path) -> None:
-    trial = bench.Trial(tmp_path, bench.Plan(agents=6, each=40, kills=0, careless=True)).run()
-    assert "double" in {kind for kind, _ in bench.wrong(trial, *trial.found())}
+    for folder in tries(tmp_path):
+        trial = bench.Trial(folder, bench.Plan(agents=6, each=40, kills=0, careless=True)).run()
+        if "double" in {kind for kind, _ in bench.wrong(trial, *trial.found())}:
+            return
 
 
 class Row(NamedTuple):
