@@ -124,12 +124,13 @@ def _tested(app: Holdfast, call: dict, tree: "Worktree", clean: bool) -> None:
 def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) -> None:
     """What the agent commits itself is a breakpoint, too, unless git has `said` so already."""
     heard = state.heard
-    known = (*(one["commit"] for one in said), heard.committed, heard.saved.get("commit", ""), "")
+    known = {*(one["commit"] for one in said), heard.committed, heard.saved.get("commit", ""), ""}
     made = worktree.made_since(tree, heard.committed, heard.logged)
     if made is None:  # where it ends is all that is known
         made = [(tree.commit, tree.branch)]
-    for commit, branch in dict(made).items():
+    for commit, branch in made:
         if commit not in known:
+            known.add(commit)  # where it was merged, it is there once more
             said_of = {"commit": commit, "branch": branch}
             spool.put(app.home, spool.COMMIT, {**spool.about(tree, app.environ), **said_of})
     heard.committed, heard.logged = tree.commit, worktree.log_size(tree)

@@ -127,6 +127,14 @@ def test_a_commit_on_a_branch_that_is_left_again_is_saved_as_one_of_that_branch(
     session.turn()
     bash(session, "git commit --dry-run || true")
     assert len(settled(home)) == 1
+    session.turn()
+    repository.git("checkout", "-q", "weir")
+    again = repository.commit("mend it again")
+    repository.git("checkout", "-q", "main")
+    repository.git("merge", "-q", "--ff-only", "weir")
+    bash(session, "git checkout weir && git commit -am more && git checkout main && git merge weir")
+    told = {save["commit"]: save["branch"] for save in settled(home, 2)}
+    assert told == {commit: "weir", again: "weir"}
 
 
 def test_a_commit_from_before_the_session_is_none(home, tmp_path):

@@ -65,7 +65,9 @@ def _git(environ: dict[str, str], asked: list[str], most: int, seconds: float) -
     words = ["git", "--no-optional-locks", *asked]
     environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
     environ["GIT_NO_LAZY_FETCH"] = "1"  # nothing is brought from anywhere
-    _LEFT[:] = [pid for pid in _LEFT if not _gone(pid)]
+    for left in _LEFT.copy():
+        if _gone(left) and left in _LEFT:
+            _LEFT.remove(left)
     read, write = posix.pipe()
     try:
         quiet = (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0)

@@ -153,9 +153,7 @@ def newest(home: Home, session: str, most: int, agent: str = "") -> list[dict]:
     found: list[dict] = []
     last = 0
     for at, name in reversed(_written(home, session, agent)):
-        if (
-            len(found) >= most and at != last
-        ):  # one hook writes several in a moment: they say which is newer
+        if len(found) >= most and at != last:  # of those of one moment they say which is newer
             break
         try:
             found.append(read(home, session, name, agent))

@@ -123,9 +123,9 @@ def _beyond(log: bytes, size: int, known: bytes) -> list[bytes] | None:
     *before, _ = log[: max(size, 0)].split(b"\n")
     lines = log.split(b"\n")[:-1]
     if not (known and before and _led_to(before[-1]) == known):
-        before = lines
+        before = lines[:]
         while before and not (known and _led_to(before[-1]) == known):
-            before = before[:-1]
+            before.pop()
     return lines[len(before) :] if before else None
 
 

@@ -108,7 +108,8 @@ def _git_hooks(app: Holdfast) -> Iterator[Check]:
     try:
         hooks = record.git_hooks(app.home)
     except Damaged as damaged:
-        fix = f"move {record.path(app.home)} away, then run: holdfast install"
+        moved = f"move {record.path(app.home)} away, then run: holdfast install"
+        fix = f"{moved}; and holdfast install --git in each repository that had it"
         yield Check("record", False, str(damaged), fix)
         return
     for known in hooks:

@@ -141,7 +141,7 @@ def _known(app: Holdfast, part: str) -> str:
 def whole_id(app: Holdfast, part: str) -> str:
     """Of the one session whose id begins so: the beginning is what tables and messages show of it. What is
     an id, or the beginning of none that is known here, stays as it is."""
-    if len(part) < _TOLD_APART:
+    if len(part) < _TOLD_APART or (is_safe_name(part) and os.path.isdir(app.home.session(part))):
         return part
     matching = [name for _, name in newest_first(app) if name.startswith(part)]
     if part in matching or not matching:

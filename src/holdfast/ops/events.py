@@ -60,11 +60,11 @@ def events(
     """
     if limit < 0:
         raise BadInput(f"--limit is {limit}; it takes 0 (all) or more")
+    session = session and whole_id(app, session)
     if team:
         from holdfast.ops import elsewhere  # which asks the store
 
         return of_team(elsewhere.events(elsewhere.store_of(app), kind, session, limit))
-    session = session and whole_id(app, session)
     found = [
         _noted(note)
         for note in reversed(trail.recent(app.home, _NEWEST if limit else _ALL))

@@ -151,7 +151,8 @@ def _mark_here(one: posted.Mark, lag: int) -> dict | None:
     said = record(one.said)
     if not messages.is_mark(said) or _key(said) != (one.message, one.reader, one.mark):
         return None
-    return {**said, "at": rfc3339(one.received + lag), "machine": one.machine[:_NAME]}
+    in_order = {name: said[name] for name in messages.MARKS}
+    return {**in_order, **said, "at": rfc3339(one.received + lag), "machine": one.machine[:_NAME]}
 
 
 def _key(mark: dict) -> tuple[str, str, str]:
