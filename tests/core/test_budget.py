@@ -14,8 +14,8 @@ WORDS = "harbour gauge pump lantern buoy tide ledger valve sluice beacon anchor 
 
 
 def item(number: int, kind: int = SAID_MID, cls: str = OTHER, worth: float = 1.0) -> Item:
-    words = [f"{word}{number}" for word in WORDS[:6]]
-    return Item(f"saying {number} of {' '.join(words)}", kind, 1, cls, "", worth, words, words, number)
+    words = " ".join(f"{word}{number}" for word in WORDS[:6])
+    return Item(f"saying {number} of {words}", kind, 1, cls, "", worth, (words, words), number)
 
 
 def told(items: list[Item], made: Budget, tokens: float = 300) -> list[str]:

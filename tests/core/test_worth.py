@@ -150,7 +150,7 @@ WORDS = st.lists(
 def test_what_is_chosen_fits_and_is_there_once(given_items, room):
     items = []
     for order, (words, worth) in enumerate(given_items):
-        items.append(Item(words, 9, order, worth=worth, named=(), about=words.split(), order=order))
+        items.append(Item(words, 9, order, worth=worth, words=("", words), order=order))
     picked = chosen(items, room)
     assert sum(len(item.text) + 1 for item in picked) <= room
     assert len({id(item) for item in picked}) == len(picked)
@@ -165,7 +165,7 @@ def test_a_place_is_named_once_for_all_that_share_it(given_items, room):
     places = {}
     items = []
     for order, (words, worth, place) in enumerate(given_items):
-        items.append(Item(words, 2, order, worth=worth, about=words.split(), order=order))
+        items.append(Item(words, 2, order, worth=worth, words=("", words), order=order))
         places[order] = place
     picked = chosen(items, room, cost=3, place=lambda item: (places[item.order], 21))
     assert len({item.order for item in picked}) == len(picked)
@@ -176,7 +176,8 @@ def test_a_place_is_named_once_for_all_that_share_it(given_items, room):
 def test_of_equals_the_one_whose_place_is_named_already_comes_first():
     about = "weir lock pier ferry".split()
     items = [
-        Item(f"the {word} is old", 2, 1, worth=1.0, about=[word], order=at) for at, word in enumerate(about)
+        Item(f"the {word} is old", 2, 1, worth=1.0, words=("", word), order=at)
+        for at, word in enumerate(about)
     ]
     items[0].worth = 2.0
     picked = chosen(items, 70, place=lambda item: (item.order // 3 if item.order else 1, 10))

@@ -60,14 +60,15 @@ _REPEATS, _ROOT, _OVERHEAD = 0.78, 0.65, 12
 #: So many of the best are looked at; what is beyond them never gets a place.
 _LOOKED_AT = 500
 #: Up to one unit that came since for so many that were weighed, these are not weighed again: it takes a
-#: third of a brief's time, and what came since a summary was made stands in the window word for word.
+#: third of a brief's time, and what came last stands in the window word for word.
 _A_FEW = 8
 
 
 class Item:
-    """A unit that may be chosen. `order` is its place among all, oldest first."""
+    """A unit that may be chosen. `order` is its place among all, oldest first; `words` are its names and
+    topics, as the facts keep them."""
 
-    __slots__ = ("cls", "entry", "fresh", "kind", "names", "order", "text", "topics", "turn", "worth")
+    __slots__ = ("_terms", "_words", "cls", "entry", "fresh", "kind", "order", "text", "turn", "worth")
 
     def __init__(
         self,
@@ -77,8 +78,7 @@ class Item:
         cls: str = OTHER,
         entry: str = "",
         worth: float = 0.0,
-        named: tuple | list = (),
-        about: tuple | list = (),
+        words: tuple[str, str] | None = None,
         order: int = 0,
     ) -> None:
         self.text = text
@@ -87,10 +87,17 @@ class Item:
         self.cls = cls
         self.entry = entry
         self.worth = worth
-        self.names = named
-        self.topics = about
         self.order = order
         self.fresh = False  # said, and no summary has told it yet
+        self._words = words
+        self._terms: tuple[list[str], list[str]] | None = None
+
+    def terms(self) -> tuple[list[str], list[str]]:
+        """(names, topics). Of most units nobody asks."""
+        if self._terms is None:
+            words = self._words
+            self._terms = (words[0].split(), words[1].split()) if words else terms_of(self.text)
+        return self._terms
 
 
 def known(text: str, worth: float, turn: int, cls: str) -> Item:
@@ -101,24 +108,24 @@ def weighed(facts: Facts) -> list[Item]:
     """Every unit with its worth, oldest first: as things stand now, or where few came since they were last
     weighed, with that of these beside what the others had. The facts keep it."""
     sayings = {saying[5]: saying for saying in facts.sayings}
-    rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
-    known, last = facts.worths, max(facts.past, default=-1)
-    if (len(rows) - len(known)) * _A_FEW > len(known):
+    known, last, every = facts.worths, max(facts.past, default=-1), len(facts.units)
+    if (every - len(known)) * _A_FEW > len(known):
         known = []
-    if len(known) < len(rows):
-        known = facts.worths = known + _worths(facts, rows, len(known))
+    if len(known) < every:
+        known = facts.worths = known + _worths(facts, sayings, len(known))
     found = []
-    for order, (saying, row, named, about) in enumerate(rows):
-        kind, turn = saying[0], saying[2]
-        worth = known[order] * _CURRENT if saying[3] == facts.prompts else known[order]
-        item = Item(row[1], kind, turn, row[4], saying[4], worth, named, about, order)
-        item.fresh = kind != SUMMARY and saying[1] > last
+    for order, row in enumerate(facts.units):
+        kind, offset, turn, prompt, entry, _ = sayings[row[0]]
+        worth = known[order] * _CURRENT if prompt == facts.prompts else known[order]
+        item = Item(row[1], kind, turn, row[4], entry, worth, (row[5], row[6]), order)
+        item.fresh = kind != SUMMARY and offset > last
         found.append(item)
     return found
 
 
-def _worths(facts: Facts, rows: list, start: int) -> list[float]:
+def _worths(facts: Facts, sayings: dict[int, list], start: int) -> list[float]:
     """Of those from `start` on, among all."""
+    rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
     shared, apt, alive, counts = _known_of(facts, rows)
     again, once = ([-1, -1, *sorted(facts.past)])[-2:]  # what was said before has been told so often
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
@@ -259,7 +266,7 @@ class _Choice:
             there.add(id(item))
             self.room -= size
             room -= size
-            self._covered.update(item.names, item.topics)
+            self._covered.update(*item.terms())
             where = self._place(item)[0] if self._place else None
             if where not in self._places:
                 self._places.add(where)
@@ -287,14 +294,13 @@ def _first(valued: tuple[float, Item]) -> float:
 
 def _repeats(item: Item, covered: set) -> tuple[float, bool]:
     """(how much of it has been said, whether there is anything new in it)."""
-    if item.kind == KNOWN and not item.topics:  # of most of them nobody asks
-        item.names, item.topics = terms_of(item.text)
-    if item.topics and covered.issuperset(item.topics) and covered.issuperset(item.names):
+    names, topics = item.terms()
+    if topics and covered.issuperset(topics) and covered.issuperset(names):
         return 1.0, False  # so it is with most of those that are left at the end
-    about = sum(map(covered.__contains__, item.topics)) / len(item.topics) if item.topics else 0.0
-    if not item.names:
+    about = sum(map(covered.__contains__, topics)) / len(topics) if topics else 0.0
+    if not names:
         return about, about <= 0.95
-    named = sum(map(covered.__contains__, item.names)) / len(item.names)
+    named = sum(map(covered.__contains__, names)) / len(names)
     return (about + named) / 2, about <= 0.95 or named < 1.0
 
 
