@@ -5,7 +5,8 @@ the turn is read, the checkpoint composed, redacted, verified, written and synce
 are to `python -I -S -c pass` of the same run. Goals: CPU at most 6 × at any size, wall p95 at most 400 ms.
 Then SessionStart after the compaction, which says the brief, and that of a new session where another has
 ended, which looks at what has changed since and says what it left: CPU at most 3 ×. Also after a compaction
-whose summary was made long before, so that there is work to be saved, which it leaves to PostCompact.
+whose summary was made long before, so that there is work to be saved, which it leaves to PostCompact; and
+after one whose PreCompact was never heard of, so that what was said since is to be told as well.
 """
 
 from __future__ import annotations
@@ -54,12 +55,14 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> tuple[
         read_all(environ, hook, home / "sessions" / f"s-{mb:g}" / "state.json", path)
         start = writer.session_start(project)
         contenders += [hook, Contender(f"SessionStart, {mb:g} MB transcript", argv, start)]
-        contenders.append(_made_before(folder, home, project, argv, mb, environ))
+        contenders.append(_made_before(folder, home, project, argv, mb, environ, is_heard=True))
+        contenders.append(_made_before(folder, home, project, argv, mb, environ, is_heard=False))
         contenders.append(_new_session(folder, home, path, argv, mb, environ))
     before = len(list(project.glob(".claude/checkpoints/2*.md")))
     costs = rounds(contenders, times, environ)
     taken = len(list(project.glob(".claude/checkpoints/2*.md"))) - before
-    expected = (2 * (times + 2) - 1) * len(sizes)  # what the last SessionStart owes is still to be paid
+    # Two PreCompacts and two PostCompacts a round; what the last SessionStarts owe is still to be paid.
+    expected = (4 * (times + 2) - 2) * len(sizes)
     if taken != expected:
         raise RuntimeError(f"{taken} checkpoints were taken, not {expected}")
     said = (home / "events.jsonl").read_text().count('"why":"startup"')
@@ -79,22 +82,31 @@ def measure(folder: Path, sizes: list[float], times: int, python: str) -> tuple[
 
 
 def _made_before(
-    folder: Path, home: Path, project: Path, argv: list[str], mb: float, environ: dict[str, str]
+    folder: Path,
+    home: Path,
+    project: Path,
+    argv: list[str],
+    mb: float,
+    environ: dict[str, str],
+    is_heard: bool,
 ) -> Contender:
     """After a compaction whose summary was made a prompt ago: there is work that no checkpoint has. The
-    PostCompact that follows each takes it."""
-    path = folder / f"before-{mb:g}mb.jsonl"
-    writer = made.Session(path, session=f"before-{mb:g}")
+    PostCompact that follows each takes it. Where its PreCompact was not heard of, nobody knows that."""
+    what = "summary made before" if is_heard else "PreCompact not heard of"
+    path = folder / f"{what}-{mb:g}mb.jsonl"
+    writer = made.Session(path, session=f"{'before' if is_heard else 'unheard'}-{mb:g}")
     writer.grow_to(int(mb * 1e6))
     hook = Contender("", argv, writer.pre_compact(project))
     read_all(environ, hook, home / "sessions" / writer.session / "state.json", path)
 
     def prepare() -> None:
         run(argv, writer.post_compact(project), environ)
+        if is_heard:
+            run(argv, writer.pre_compact(project), environ)
         writer.prompt()
         writer.turn()
 
-    name = f"SessionStart, summary made before, {mb:g} MB transcript"
+    name = f"SessionStart, {what}, {mb:g} MB transcript"
     return Contender(name, argv, writer.session_start(project), prepare)
 
 

@@ -164,6 +164,8 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
         state.heard.started = app.environ.get(STARTED, "")[:32]
     if event.name != AFTER:  # of that everything was heard before
         state.overlay(event)
+    if event.name == "PreCompact" and not transcripts.is_at_end(state.seen, _path(state, event)):
+        state.heard.summarised = 0  # what was not read by now is in the summary as well
     if event.name in _TASKS_AT and not event.agent:
         _read_tasks(state, app)
 

@@ -31,6 +31,9 @@ _MOST_AT = {"PreCompact": (8 << 20, 0.7), "SessionStart": (8 << 20, 0.7), "Sessi
 #: Characters of a checkpoint: 4,000 tokens, and what of them the facts have in any case.
 _ROOM, _AT_LEAST = 13_000, 3_500
 _COLD = 8
+#: Bytes up to which what came since a summary was asked for is taken to stand in the window as it is. More
+#: hardly fits there: then that summary was given up, and of the one that came nobody was told.
+_STAYS = 1 << 19
 
 
 class Ground:
@@ -98,7 +101,16 @@ class Material:
                 raise
 
     def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
-        return gathered.bring_up(known, self.state, self.transcript, self.redactor.text, most, seconds)
+        words_to = 0 if self._keeps else self.words_to
+        redact = self.redactor.text
+        return gathered.bring_up(known, self.state, self.transcript, redact, most, seconds, words_to)
+
+    @property
+    def words_to(self) -> int:
+        """Where in the transcript begins what stands in the window word for word, beside the summary: what
+        was said from there on need not be told. 0: that is not known."""
+        since, stop = self.state.heard.summarised, self.state.seen.offset
+        return since if 0 <= stop - since <= _STAYS else 0
 
     @property
     def weighed(self) -> list[Item]:

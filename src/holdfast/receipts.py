@@ -47,7 +47,8 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
             app.home, "degraded.receipt", session=state.session, agent=state.agent, what=str(problem)[:300]
         )
         return
-    verdict = receipt.Verdict(kept.sections, material.redactor.text(summary), typed(material.facts))
+    facts, told = material.facts, material.redactor.text(summary)
+    verdict = receipt.Verdict(kept.sections, told, typed(facts), _staying(facts, material.words_to))
     made, said = verdict.receipt(), last(app, state)
     again = verdict.lost_for_good(said)[: _MOST_AGAIN if said else _MOST_UNTOLD]
     line = {
@@ -67,6 +68,12 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
     figures = {name: made[name] for name in ("items", "kept", "lost", "contradicted")}
     whose = {"session": state.session, "agent": state.agent}
     trail.note(app.home, "restore.receipt", **whose, **figures)
+
+
+def _staying(facts: Facts, since: int) -> str:
+    """What was said from this place of the transcript on; 0: there is no such place."""
+    newest = {saying[5] for saying in facts.sayings if saying[1] >= since > 0}
+    return "\n".join(row[1] for row in facts.units if row[0] in newest)
 
 
 def typed(facts: Facts) -> list[str]:

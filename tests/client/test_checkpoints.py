@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from client.api import words
 from client.client import PYTHON, Machine, Run, wired
 from client.saved import Checkpoint, Saved
 from client.scenario import NAMES, Played, commit, git, play
@@ -351,6 +352,21 @@ def test_work_after_an_early_precompact_is_saved_when_the_compaction_comes(
     assert not any("prompt three" in item for item in early["Goal"])
     assert any("prompt three" in item for item in late["Goal"])
     assert "answer three" in late["Next Steps"][-1]
+
+
+def test_what_came_after_an_early_precompact_stays_in_the_window_and_is_not_told_again(
+    shared: Path, binary: Path
+) -> None:
+    """The brief rests on the first: what the summary is not of, the client sends as it was."""
+    played = play("precomputed", shared / "precomputed", binary, wired(command()))
+    sent = [words(message["content"]) for message in played.requests[-1]["body"]["messages"]]
+    (brief,) = re.findall(r"<(holdfast-\w+)>\n(.*?)\n</\1>", "\n".join(sent), re.DOTALL)
+    rest = "\n".join(sent).replace(brief[1], "")
+    assert "prompt zero" in brief[1]
+    assert "prompt zero" not in rest
+    for said in ("prompt two", "answer two", "prompt three", "answer three", "prompt four"):
+        assert said in rest
+    assert "three" not in brief[1]
 
 
 # -- a client that is killed

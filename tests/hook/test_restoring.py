@@ -124,16 +124,68 @@ def test_what_is_said_to_the_summariser_is_booked_and_takes_nothing_from_the_ses
     assert work.booked() == []
 
 
-def test_a_compaction_whose_summary_was_made_long_before_is_told_of_the_newest(work):
-    """Precomputed: PreCompact, more work, and then the swap without a second PreCompact."""
-    work.hook("PreCompact")
+BLINKS = "> and now requirement number 4: the buoy must blink"
+
+
+def go_on(work):
     for number in range(5):
         work.prompt(f"and now requirement number {number}: the buoy must blink")
         work.say(f"Chose lantern{number} because the buoy is dark at night.")
+    work.edit("src/buoy.py", "def dip(): pass")
+
+
+def test_what_came_after_an_early_summary_is_not_told_again(work):
+    """Precomputed: PreCompact, more work, and then the swap without a second PreCompact. What was said
+    since then stands in the window word for word; what was done is told as it is now."""
+    work.hook("PreCompact")
+    go_on(work)
     said = work.start("compact")
-    assert "> and now requirement number 4: the buoy must blink" in said
-    assert "lantern4" in said
     assert RULE in said
+    assert DECIDED in said
+    assert "blink" not in said
+    assert "lantern4" not in said
+    assert "src/buoy.py" in said
+    work.hook("PostCompact", compact_summary="<summary>nothing at all was kept</summary>")
+    assert "lantern4" in (work.folder() / "overflow.md").read_text(), "the next one has all of it"
+    (receipt,) = work.receipts()
+    assert receipt["lost"] == receipt["items"] > 0
+    assert "lantern4" not in str(receipt["lost_items"]), "the summary never had it to keep"
+    assert DECIDED in str(receipt["lost_items"])
+    assert "lantern4" in str(newest(work.home).sections), "and so has the checkpoint"
+    work.boundary("nothing at all was kept")
+    work.hook("PreCompact")
+    assert BLINKS in work.start("compact"), "by now it is in a summary"
+
+
+def test_where_nobody_knows_what_a_summary_is_of_all_is_told(work):
+    go_on(work)
+    assert BLINKS in work.start("compact")  # its PreCompact was killed
+
+
+def test_an_older_precompact_says_nothing_of_a_later_summary(work):
+    work.hook("PreCompact")  # and neither of the others of that compaction was heard of
+    go_on(work)
+    work.boundary("nothing at all was kept")
+    assert BLINKS in work.start("compact")
+
+
+def test_what_precompact_had_no_time_to_read_is_told(home, project, tmp_path):
+    package = copy_package(tmp_path)
+    edit(package / "engine.py", '"PreCompact": (64 << 20, 1.0)', '"PreCompact": (64 << 20, 0.0)')
+    edit(package / "engine.py", "(2 << 20, 0.1)", "(2 << 20, 0.0)")
+    work = day(Work(home, project, package=package))
+    go_on(work)
+    work.hook("PreCompact")
+    assert BLINKS in work.start("compact")
+
+
+def test_more_than_a_window_holds_cannot_stand_in_it(work):
+    """That summary was given up, and of the PreCompact of the one that came nobody was told."""
+    work.hook("PreCompact")
+    for number in range(60):
+        work.say(f"The log of pump {number} follows. " + "all is well with it. " * 500)
+    go_on(work)
+    assert BLINKS in work.start("compact")
 
 
 def test_where_the_project_stands_elsewhere_by_now_that_is_said(work):

@@ -58,6 +58,7 @@ class Facts:
         self.dead: list = []  # what had been abandoned when this was taken in
         self.rules: list = []  # [turn, entry, text] of what the person marked as a rule
         self.touched = Touched()
+        self._listens = True
 
     @property
     def past(self) -> list[int]:
@@ -67,7 +68,9 @@ class Facts:
 
     # One record after the other
 
-    def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
+    def take(self, record: dict, entry: Entry, redact: "Redact", listens: bool = True) -> None:
+        """Who does not listen takes in what was done, but nothing that was said."""
+        self._listens = listens
         if entry.cwd and not self.cwd:
             self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:
@@ -91,7 +94,7 @@ class Facts:
         if entry.message != self.message or not entry.message:
             self.message = entry.message
             self.turns += 1
-        if entry.says:
+        if entry.says and self._listens:
             words = spoken.said(record)
             self._say(SAID_MID, words, entry, redact)
             self._mentions(words, redact, SAID)
@@ -110,7 +113,7 @@ class Facts:
             self._file(tool, path, given, redact)
         elif tool == "ExitPlanMode":
             plan = text(given, "plan")
-            if plan:
+            if plan and self._listens:
                 self._outdate(PLAN)
             self._say(PLAN, plan, entry, redact)
         elif command:
@@ -139,6 +142,8 @@ class Facts:
                 )
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact") -> None:
+        if not self._listens:
+            return
         words = outside(words[: 4 * LOOKED_AT])
         if words.strip() in spoken.TO_CLIENT:
             return  # an image, nothing but what holdfast had said, or nothing for the model
@@ -216,6 +221,8 @@ class Facts:
             self.touched.requested(redact(words), self.turns)
 
     def _say(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
+        if not self._listens:
+            return
         words = redacted(outside(words[: 4 * LOOKED_AT]), redact)
         if self.cwd and len(self.cwd) > 3:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
@@ -280,7 +287,9 @@ class Facts:
     # On disk
 
     def render(self) -> bytes:
-        saved = {name: value for name, value in self.__dict__.items() if name not in ("touched", "_branch")}
+        saved = {
+            name: value for name, value in self.__dict__.items() if name[0] != "_" and name != "touched"
+        }
         rest = dump({**saved, "touched": self.touched.__dict__})[1:].encode()
         return b"%s%d,%s" % (_HEAD, checksum(rest), rest)
 

@@ -22,7 +22,7 @@ _SAVED = (
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
     "guard burst habit pressed tree broke tests committed logged process full role last board mail asked "
-    "started begun"
+    "started begun summarised"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -38,6 +38,7 @@ class Heard:
     messages = reads = edited = tools_used = subagents = 0
     # The number of the compaction that PreCompact announced; 0: none.
     compacting = 0
+    summarised = 0  # how far the transcript was read then: what came since stays in the window as it is
     window = 0  # as the client itself reported it, for the model `window_of`
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0

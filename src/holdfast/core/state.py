@@ -39,9 +39,13 @@ class State:
         if len(heard.told) == 2:
             heard.told += [seen.turns, seen.compacted]
         if event.name == "PreCompact":
-            heard.compacting = seen.compacted + 1
+            heard.compacting, heard.summarised = seen.compacted + 1, seen.offset
         elif event.name == "SessionStart":
             heard.awaits = []
+            if (
+                heard.compacting <= seen.compacted
+            ):  # none or an older one: what the summary is of is not known
+                heard.summarised = 0
             if event.data.get("source") == "compact":
                 # The summary is in the window, but neither it nor the boundary in the transcript.
                 heard.awaits = [heard.compacting or seen.compacted + 1, seen.turns]

@@ -48,9 +48,12 @@ def _path(home: Home, state: State) -> str:
     return home.session(state.session, state.agent) + "/facts.json"
 
 
-def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int, seconds: float) -> Facts:
+def bring_up(
+    facts: Facts, state: State, path: str, redact: "Redact", most: int, seconds: float, words_to: int = 0
+) -> Facts:
     """The facts as far as `state` has read the transcript. Where that is more than may be read now, the
-    newest part: what was said last is needed first."""
+    newest part: what was said last is needed first. `words_to`: from there on only what was done is taken
+    in; such facts are for saying, not for saving."""
     seen = state.seen
     if facts.offset > seen.offset or facts.rereads != seen.rereads or facts.dead != seen.dead:
         facts = Facts()
@@ -62,24 +65,26 @@ def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int,
     except (OSError, BadInput):
         return facts
     try:
-        _read(facts, state, fd, redact, most, elapsed() + seconds)
+        _read(facts, state, fd, redact, most, elapsed() + seconds, words_to or seen.offset)
     finally:
         posix.close(fd)
     return facts
 
 
-def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, until: float) -> None:
+def _read(
+    facts: Facts, state: State, fd: int, redact: "Redact", most: int, until: float, words_to: int
+) -> None:
     place = Seen(state.agent)
     place.offset, place.dead = facts.offset, state.seen.dead
     stop = state.seen.offset
     if stop - place.offset > most:
         _jump(facts, place, fd, stop - most, stop)
-    _take(facts, place, fd, stop, redact, until)
+    _take(facts, place, fd, stop, redact, until, words_to)
     if place.offset < stop:  # out of time: what was said last, in any case
         if stop - place.offset > _NEWEST:
             _jump(facts, place, fd, stop - _NEWEST, stop)
-        _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S)
-    facts.offset = place.offset
+        _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S, words_to)
+    facts.offset = min(place.offset, words_to)
 
 
 def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
@@ -88,20 +93,22 @@ def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
     place.offset = facts.start = max([at, *(to for since, to in place.dead if since < at < to)])
 
 
-def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float) -> None:
+def _take(
+    facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float, words_to: int
+) -> None:
     for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
         if _ATTACHED not in raw[:600] or _QUEUED in raw[:2000]:
             for record in records(raw, Account()):
                 made = entry(record, offset, length)
                 if made is not None and made.agent == place.agent:
-                    _take_in(facts, record, made, redact)
+                    _take_in(facts, record, made, redact, offset < words_to)
         if elapsed() >= until:
             break
 
 
-def _take_in(facts: Facts, record: dict, made: Entry, redact: "Redact") -> None:
+def _take_in(facts: Facts, record: dict, made: Entry, redact: "Redact", listens: bool) -> None:
     """One record that is not as expected costs itself, not what all the others say."""
     try:
-        facts.take(record, made, redact)
+        facts.take(record, made, redact, listens)
     except MISTAKES:
         facts.missed += 1

@@ -93,6 +93,14 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
     return "" if whole and not state.behind else "behind"
 
 
+def is_at_end(seen: Seen, path: str) -> bool:
+    """Whether there is nothing left to be read."""
+    try:
+        return posix.stat(path).st_size == seen.offset
+    except (OSError, ValueError):
+        return False
+
+
 def fold_part(
     seen: Seen, path: str, start: int, stop: int, most: int, seconds: float, only: bytes = b""
 ) -> Seen:
