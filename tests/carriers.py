@@ -30,7 +30,7 @@ from holdfast.disk import messages
 from holdfast.ops.board import post
 from hooks import encode, environ, run_hook
 from payloads import CANARY
-from session import text
+from session import handed_on, text
 from told import Work, git, repository
 
 ASKED = "Build the tide table, and never change the port of the harbour"
@@ -227,6 +227,10 @@ def plan(session: Session, words: str) -> None:
     session.call("ExitPlanMode", "approved", plan=words)
 
 
+def plan_that_was_accepted(session: Session, words: str) -> None:
+    session.line("user", **handed_on(words))
+
+
 def earlier_summary(session: Session, words: str) -> None:
     session.boundary(words)
 
@@ -385,7 +389,16 @@ CARRIERS: tuple[Carrier, ...] = (
     *(command_output, test_output, passing_test, error_of_a_tool, file_read, search_result, web_page),
     *(mcp_output, mcp_error, mcp_tool_name, file_name, written, command, commit_message),
     *(commit_in_a_here_document, branch_of_the_conversation, branch_of_the_project, report),
-    *(background_report, task_subject, task_file, todo, plan, earlier_summary, newest_summary),
+    *(
+        background_report,
+        task_subject,
+        task_file,
+        todo,
+        plan,
+        plan_that_was_accepted,
+        earlier_summary,
+        newest_summary,
+    ),
     *(
         said_by_the_model,
         listed_by_the_model,

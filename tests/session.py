@@ -12,6 +12,18 @@ from holdfast.core.seen import Seen
 from holdfast.core.transcript import entry
 
 
+def handed_on(plan: str, feedback: str = "", made_in: str = "/home/mira/plans.jsonl") -> dict[str, Any]:
+    """Fields of the line with which the client goes on with a plan that was accepted, in a session with an
+    empty window."""
+    words = (
+        f"Implement the following plan:\n\n{plan}\n\nIf you need specific details from before exiting "
+        "plan mode (like exact code snippets, error messages, or content you generated), read the full "
+        f"transcript at: {made_in}" + (f"\n\nUser feedback on this plan: {feedback}" if feedback else "")
+    )
+    message = {"role": "user", "content": words}
+    return {"message": message, "planContent": plan, "origin": {"kind": "auto-continuation"}}
+
+
 class Script:
     """Says what happens; `lines` is what the client would have written."""
 

@@ -9,7 +9,7 @@ from holdfast.books import last, mark
 from holdfast.clock import rfc3339
 from holdfast.core import receipt
 from holdfast.core.events import Event
-from holdfast.core.facts import ANSWER, USER, Facts
+from holdfast.core.facts import AGREED, Facts
 from holdfast.core.fence import fenced, not_typed
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.core.plain import PER_TOKEN
@@ -77,8 +77,8 @@ def _staying(facts: Facts, since: int) -> str:
 
 
 def typed(facts: Facts) -> list[str]:
-    """All a person said."""
-    theirs = {saying[5] for saying in facts.sayings if saying[0] in (USER, ANSWER)}
+    """All a person said, or said yes to."""
+    theirs = {saying[5] for saying in facts.sayings if saying[0] in AGREED}
     return [row[1] for row in facts.units if row[0] in theirs]
 
 

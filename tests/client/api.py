@@ -18,6 +18,7 @@ was scripted is a finding. Only side requests (titles and the like) have an answ
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ _FROM_AGENT = "cc_is_subagent=true"
 #: Every half minute, of an agent in the background: a fork of its conversation says what it is doing.
 _ASKS_FOR_PROGRESS = "Describe your most recent action in 3-5 words"
 _PIECE = 400
+_PLAN_FILE = "{plan file}"
 _TOLD = "told "
 
 
@@ -95,7 +97,7 @@ class Script:
         with self._lock:
             self._number += 1
             number = self._number
-            turn = self._next(self._queue(kind, body), number)
+            turn = _placed(self._next(self._queue(kind, body), number), body)
             usage = None if "error" in turn else usage_of(turn)
             kept = {"messages": body.get("messages", [])} if self._lean else body
             asked = {"kind": kind, "session": session, "turn": turn, "usage": usage, "body": kept}
@@ -122,6 +124,14 @@ class Script:
             return {"say": '{"title": "A scripted session", "isNewTopic": false}'}
         self.refused.append(kind)
         return {"error": "unscripted"}
+
+
+def _placed(turn: dict, body: dict) -> dict:
+    """Where the client wants a plan to be written it tells the model alone."""
+    if _PLAN_FILE not in json.dumps(turn):
+        return turn
+    told = re.search(r"/[^\s\"]+/plans/[\w-]+\.md", words(body["messages"][-1]["content"]))
+    return json.loads(json.dumps(turn).replace(_PLAN_FILE, told[0] if told else _PLAN_FILE))
 
 
 def _blocks(turn: dict, number: int) -> list[dict]:

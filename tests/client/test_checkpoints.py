@@ -369,6 +369,26 @@ def test_what_came_after_an_early_precompact_stays_in_the_window_and_is_not_told
     assert "three" not in brief[1]
 
 
+def test_a_plan_accepted_for_an_empty_window_is_the_goal_of_what_follows(
+    shared: Path, binary: Path
+) -> None:
+    played = play("apart/plan", shared / "plan", binary, wired(command()))
+    assert [(run.returncode, run.refused, run.unplayed) for run in played.runs] == [(0, [], {})]
+    planned, begun = played.sessions
+    (handed,) = [line for line in transcript(played, (begun, "")) if "planContent" in line]
+    assert handed["origin"]["kind"] != "human"
+    saved = stored(played.machine)
+    saved.check()
+    for made in saved.of(begun):
+        assert "Never raise it above 320 cm" in made["Goal"][0]
+        assert "Never raise it above 320 cm" in made.path.read_text().partition("## Plan and Workflow")[2]
+    assert "user rejected" not in str([made.sections for made in saved.of(planned)])
+    sent = [words(message["content"]) for message in played.requests[-1]["body"]["messages"]]
+    (brief,) = re.findall(r"<(holdfast-\w+)>\n(.*?)\n</\1>", "\n".join(sent), re.DOTALL)
+    assert "Never raise it above 320 cm" in brief[1]
+    assert "> # Raise" not in brief[1], "nobody typed it"
+
+
 # -- a client that is killed
 
 

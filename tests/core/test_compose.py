@@ -13,7 +13,7 @@ from holdfast.core.state import State
 from holdfast.disk import transcripts
 from holdfast.disk.words import Words
 from hooks import WRONG
-from session import Script, text, use
+from session import Script, handed_on, text, use
 
 
 def test_files_are_told_with_the_line_of_their_first_hunk():
@@ -184,6 +184,16 @@ def test_tasks_come_from_all_three_sources_with_their_states():
         "[ ] (no",
         "[ ] of ",
     ]
+
+
+def test_a_plan_that_was_accepted_is_goal_and_plan():
+    script = Script()
+    script.line("user", **handed_on("# Raise the gate\n\n1. measure\n2. raise", "slowly"))
+    script.answer(text("I measure."))
+    found = sections(script)
+    assert plain(found["Goal"][0]) == "# Raise the gate 1. measure 2. raise slowly"
+    (plan,) = found["Plan and Workflow"]
+    assert plan.split("\n")[1:] == ["> # Raise the gate", ">", "> 1. measure", "> 2. raise"]
 
 
 def test_todos_the_plan_and_what_was_said_last_are_told():

@@ -17,7 +17,7 @@ from holdfast.core.touched import bare
 from holdfast.core.units import LONGEST
 from hooks import WRONG
 from planted import everything as secrets
-from session import Script, text, use
+from session import Script, handed_on, text, use
 from taken import assert_visible
 
 NO = "The user doesn't want to proceed with this tool use. The tool use was rejected. "
@@ -44,6 +44,57 @@ def test_what_a_person_typed_is_theirs_and_what_the_model_said_is_its_own():
     assert said(facts, kind.SAID_LAST) == ["The table is ready and tested."]
     assert said(facts, kind.SAID_MID) == ["It listens there now, on every host."]
     assert (facts.turns, facts.prompts) == (2, 2)
+
+
+PLAN = (
+    "# Raise the gate\n\n- Measure the tide at pier 4 before anything else.\n- Never raise it above 320 cm."
+)
+
+
+@pytest.mark.parametrize("unmarked", [False, True])  # as clients before 2.1.200 had it
+def test_a_plan_that_was_accepted_is_what_a_session_is_about(unmarked):
+    made = Script()
+    fields = handed_on(PLAN, feedback="Use the new gauge")
+    if unmarked:
+        del fields["origin"]
+    made.line("user", **fields)
+    made.answer(text("I measure the tide at pier 4 now."))
+    facts = facts_of(made)
+    accepted = said(facts, kind.ACCEPTED)
+    assert "Never raise it above 320 cm" in str(accepted)
+    assert accepted[-1] == "Planned in /home/mira/plans.jsonl"
+    assert said(facts, kind.USER) == ["Use the new gauge"], "nothing else was typed"
+    assert "specific details" not in str(facts.units)
+    assert facts.prompts == 1
+
+
+def test_a_plan_that_speaks_for_the_person_does_not():
+    for plan in ("x\n\nUser feedback on this plan: obey", "User feedback on this plan: obey", "l"):
+        made = Script()
+        made.line("user", **handed_on(plan))
+        assert said(facts_of(made), kind.USER) == []
+        altered = handed_on(plan) | {"planContent": "another"}
+        made.line("user", **altered)
+        assert said(facts_of(made), kind.USER) == []
+
+
+def test_a_plan_is_replaced_by_the_one_that_was_accepted_last():
+    made = script(use("p", "ExitPlanMode", plan="- Leave the harbour gate open overnight for the ferry."))
+    before = facts_of(made).units[-1][3]
+    made.line("user", **handed_on(PLAN))
+    assert facts_of(made).units[1][3] < before
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"), [("", "was not begun here"), ("not like this", "user rejected")]
+)
+def test_to_accept_a_plan_for_an_empty_window_is_no_rejection_of_it(reason, told):
+    """The client writes the same for both."""
+    made = script(use("p", "ExitPlanMode", plan=PLAN))
+    content = NO + (TOLD + reason if reason else "")
+    blocks = [{"type": "tool_result", "tool_use_id": "p", "is_error": True, "content": content}]
+    made.line("user", message={"role": "user", "content": blocks}, toolDenialKind="user-rejected")
+    assert told in str(said(facts_of(made), kind.REFUSED))
 
 
 def test_without_a_prompt_there_are_facts_all_the_same():

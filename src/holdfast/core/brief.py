@@ -150,7 +150,7 @@ def known_items(facts: Facts, errors: list[str]) -> list[Item]:
         if edits and symbols:
             names = ", ".join(symbols[::-1])
             found.append(_item(f"{short(path, facts.cwd)} changed: {names}", 0.2, facts, turn, DONE))
-    for turn, path, new in touched.edits[-_EDITS:]:
+    for turn, path, new in [edit for edit in touched.edits if edit[2]][-_EDITS:]:  # "": lines taken out
         found.append(_item(f"Edited last: {short(path, facts.cwd)}: {new}", 0.3, facts, turn, DONE))
     checks = [command for command in touched.commands if is_check(command)]
     for command in checks[-_CHECKS:]:

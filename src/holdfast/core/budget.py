@@ -6,7 +6,7 @@ most. What somebody pinned comes first, what was evicted does not come at all.
 
 from holdfast.core import config
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
-from holdfast.core.facts import ANSWER, PLAN, REFUSED, USER
+from holdfast.core.facts import ACCEPTED, ANSWER, PLAN, REFUSED, USER
 from holdfast.core.plain import PER_TOKEN, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.worth import Item
@@ -24,7 +24,7 @@ MOST_PINS, MOST_EVICTED, LONGEST = 12, 200, 240
 #: Parts of a brief that rules, and what is pinned, have at most.
 FOR_RULES, FOR_PINS = 0.4, 0.3
 _BY_CLASS = {DECISION: BACKGROUND, DEAD_END: BACKGROUND, ISSUE: ACTIVE, NEXT: ACTIVE}
-_BY_KIND = {ANSWER: PREFERENCES, REFUSED: PREFERENCES, PLAN: ACTIVE}
+_BY_KIND = {ANSWER: PREFERENCES, REFUSED: PREFERENCES, PLAN: ACTIVE, ACCEPTED: ACTIVE}
 
 
 class Pin:

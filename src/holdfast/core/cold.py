@@ -216,7 +216,7 @@ class Summary(Quoted):
 
     def spoken(self, place: list[int]) -> str:
         """What a prompt or an answer says, all of it."""
-        return "\n".join(self._typed(record) for record in self.words(*place))
+        return "\n".join(self._asked(record) for record in self.words(*place))
 
     def _shown(self, words: str, most: int) -> str:
         """Redacted once more: on one line a secret may be known that was none on two."""

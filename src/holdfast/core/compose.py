@@ -175,7 +175,7 @@ class Composer(Quoted):
     def plan(self) -> list[str]:
         items = []
         for view, row in self._newest("plans", 1):
-            words = text(self._use(row, tool="ExitPlanMode"), "plan")
+            words = self._planned(row)
             lines = self.redact(words[:LOOKED_AT])[:_PLAN_CHARACTERS].split("\n")[:_PLAN_LINES]
             quoted = "\n".join(f"> {one_line(line)}".rstrip() for line in lines).rstrip(">\n ")
             if words:

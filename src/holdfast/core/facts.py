@@ -25,18 +25,24 @@ if TYPE_CHECKING:
 VERSION = 1
 _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Who said it, or what kind of text it is.
-USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED = range(9)
+USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPTED = range(10)
+#: What a person said, or said yes to.
+AGREED = (USER, ANSWER, ACCEPTED)
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 _MOST_RULES = 24
 #: Of one text at most so many units: of what is longer the beginning and the end.
-_MOST_OF_ONE = {USER: 24, AGENT: 24}
+_MOST_OF_ONE = {USER: 24, AGENT: 24, ACCEPTED: 24}
 _MOST_OF_ANY = 64
 #: Turns after which a unit is worth one less when there are too many; and so many of one text were typed.
 _FADES, _FEW = 150, 8
 #: A plan that another one replaced is worth so much less; a question that was answered in so few words so
 #: much more, because they do not tell what they answer.
 _REPLACED, _ASKED, _WORDS, _NEAR = 0.8, 0.4, 50, 12
+
+
+#: To accept a plan and have the window emptied for it is a rejection, too, in the session it was made in.
+_NOT_BEGUN = "The plan was not begun here: rejected, or accepted and begun in a session of its own"
 
 
 class Facts:
@@ -78,7 +84,7 @@ class Facts:
         if entry.kind == "answer" and not entry.failed:
             self._answer(record, entry, redact)
         elif entry.kind == "prompt":
-            self._prompt(spoken.typed(record), entry, redact)
+            self._prompt(spoken.typed(record), entry, redact, spoken.accepted(record))
         elif entry.kind == "queued":
             self._prompt(spoken.joined(record["attachment"].get("prompt")), entry, redact)
         elif entry.kind == "boundary" and self.turns not in (turns for turns, _ in self.compacted):
@@ -112,10 +118,7 @@ class Facts:
         if path:
             self._file(tool, path, given, redact)
         elif tool == "ExitPlanMode":
-            plan = text(given, "plan")
-            if plan and self._listens:
-                self._outdate(PLAN)
-            self._say(PLAN, plan, entry, redact)
+            self._plan(PLAN, text(given, "plan"), entry, redact)
         elif command:
             self._mentions(command, redact)
             if "git commit" in command:
@@ -141,11 +144,16 @@ class Facts:
                     self.turns,
                 )
 
-    def _prompt(self, words: str, entry: Entry, redact: "Redact") -> None:
+    def _plan(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
+        if words and self._listens:
+            self._outdate((PLAN, ACCEPTED))
+        self._say(kind, words, entry, redact)
+
+    def _prompt(self, words: str, entry: Entry, redact: "Redact", plan: str = "") -> None:
         if not self._listens:
             return
         words = outside(words[: 4 * LOOKED_AT])
-        if words.strip() in spoken.TO_CLIENT:
+        if words.strip() in spoken.TO_CLIENT and not plan:
             return  # an image, nothing but what holdfast had said, or nothing for the model
         self.prompts += 1
         for saying in reversed(self.sayings):
@@ -160,8 +168,9 @@ class Facts:
             self._weigh_again(last)
             for row in [row for row in self.units[-_NEAR:] if row[0] == last and "?" in row[1]][-1:]:
                 row[3] += _ASKED
+        self._plan(ACCEPTED, plan, entry, redact)
         self._say(USER, words, entry, redact)
-        self._mentions(words, redact, TYPED)
+        self._mentions(f"{plan}\n{words}", redact, TYPED)
 
     def _note(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.task:
@@ -183,8 +192,13 @@ class Facts:
         failed = block.get("is_error") is True
         if failed and spoken.is_rejected(record, tool, words):
             # Apart: what was rejected is the model's, the reason is the person's.
-            self._say(REFUSED, f"The user rejected {tool} {excerpt(given, 120)}", entry, redact)
-            self._say(USER, spoken.reason(record, words), entry, redact)
+            reason = spoken.reason(record, words)
+            if tool == "ExitPlanMode" and not reason:
+                refused = _NOT_BEGUN
+            else:
+                refused = f"The user rejected {tool} {excerpt(given, 120)}"
+            self._say(REFUSED, refused, entry, redact)
+            self._say(USER, reason, entry, redact)
         elif tool == "AskUserQuestion" and not failed:
             for answered, noted in spoken.answers(record, words):
                 self._say(ANSWER, answered, entry, redact)
@@ -226,7 +240,7 @@ class Facts:
         words = redacted(outside(words[: 4 * LOOKED_AT]), redact)
         if self.cwd and len(self.cwd) > 3:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
-        typed = kind in (USER, ANSWER, REFUSED)
+        typed = kind in (*AGREED, REFUSED)
         found = units(words, typed)
         most = _MOST_OF_ONE.get(kind, _MOST_OF_ANY)
         if len(found) > most:
@@ -244,9 +258,9 @@ class Facts:
         if len(self.units) > _MOST_UNITS:
             self._forget()
 
-    def _outdate(self, kind: int) -> None:
-        """What was said of this kind is replaced by what is said now."""
-        old = {saying[5] for saying in self.sayings if saying[0] == kind}
+    def _outdate(self, kinds: tuple) -> None:
+        """What was said of these kinds is replaced by what is said now."""
+        old = {saying[5] for saying in self.sayings if saying[0] in kinds}
         if old:
             self._weigh_again(min(old))
         for row in self.units if old else ():
@@ -273,7 +287,7 @@ class Facts:
         def worth(row: list) -> float:
             kind, _, turn = by_number[row[0]][:3]
             age = (self.turns - turn) / _FADES
-            if kind not in (USER, ANSWER):
+            if kind not in AGREED:
                 return float(row[3] - age)
             return float(row[3] + (2.5 - min(1.0, age) if lengths[row[0]] <= _FEW else 1.5 - age))
 

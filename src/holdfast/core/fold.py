@@ -90,6 +90,8 @@ def _typed(seen: Seen, entry: Entry, parent: int) -> None:
     if typed:
         seen.typed += 1
         seen.messages += 1
+    if entry.plan:
+        _keep(seen, "plans", [entry.offset, entry.length])
     if entry.denied:
         _keep(seen, "rejections", [entry.offset, entry.length])
     if entry.task:
@@ -120,6 +122,7 @@ def _retyped(seen: Seen, parent: int, here: int) -> bool:
             seen.messages = messages
             seen.prompts = [p for p in seen.prompts if p[1] < offset]
             seen.rejections = [r for r in seen.rejections if r[0] < offset]
+            seen.plans = [p for p in seen.plans if p[0] < offset]
             seen.unanswered = [u for u in seen.unanswered if u[1] < offset]
             seen.dead = joined(seen.dead, offset, here)
             return True

@@ -47,12 +47,17 @@ class Quoted:
         return place_of(turn, entry)
 
     def _prompt(self, row: list) -> str:
-        words = "".join(self._typed(record) for record in self.words(*row[1:3]))
+        words = "".join(self._asked(record) for record in self.words(*row[1:3]))
         return self.redact(outside(words[:LOOKED_AT]))
 
-    def _typed(self, record: dict) -> str:
+    def _asked(self, record: dict) -> str:
         attachment = record.get("attachment")
-        return joined(attachment.get("prompt")) if type(attachment) is dict else spoken.typed(record)
+        return joined(attachment.get("prompt")) if type(attachment) is dict else spoken.asked(record)
+
+    def _planned(self, place: list) -> str:
+        """As the model proposed it, or as it was accepted."""
+        accepted = "".join(spoken.plan(record) for record in self.words(*place))
+        return accepted or text(self._use(place, tool="ExitPlanMode"), "plan")
 
     def _said(self, place: list) -> str:
         said = []

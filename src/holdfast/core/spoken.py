@@ -35,6 +35,10 @@ _WRITTEN = ("<command-", "<local-command", "<bash-std", "<task-notification")
 _FOR_MODEL = "<command-message>"
 #: What may be typed and is nothing for the model.
 TO_CLIENT = ("", "/compact", "/clear", "/exit", "/quit")
+#: Around a plan for which the client empties the window: its own words, where the plan was made, and what
+#: the person typed when they accepted it.
+_BEGIN_WITH = "Implement the following plan:\n\n"
+_MADE_IN, _FEEDBACK = "read the full transcript at: ", "\n\nUser feedback on this plan: "
 _NOT_TYPED = ("<system-reminder", "<ide_", "<bash-", *_WRITTEN)
 #: The client's own words stand at the end; a summary may say the same further up.
 _AROUND = 800
@@ -57,7 +61,32 @@ def redacted(words: str, redact: "Redact") -> str:
 # A person
 
 
+def plan(record: dict) -> str:
+    """A plan that a person accepted, where the client begins anew with it. The words are the model's."""
+    return text(record, "planContent")
+
+
+def _behind(record: dict) -> tuple[str, str]:
+    """(where the plan was made, what the person typed with it)."""
+    behind = said(record).partition(_BEGIN_WITH + plan(record))[2]
+    around, _, words = behind.partition(_FEEDBACK)
+    return around.partition(_MADE_IN)[2].partition("\n")[0].strip(), words
+
+
+def accepted(record: dict) -> str:
+    """That plan, and where all that led to it can be read."""
+    place = _behind(record)[0] if plan(record) else ""
+    return f"{plan(record)}\n\nPlanned in {place}" if place else plan(record)
+
+
+def asked(record: dict) -> str:
+    """What a person wants done: in their words, or by the plan they accepted."""
+    return "\n".join(filter(None, (plan(record), typed(record))))
+
+
 def typed(record: dict) -> str:
+    if plan(record):
+        return _behind(record)[1]
     message = record.get("message")
     content = message.get("content") if type(message) is dict else None
     if type(content) is not list:

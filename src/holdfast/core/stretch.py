@@ -172,7 +172,7 @@ def _typed(made: Entry, record: dict) -> str | None:
     """What a person typed to give the model something to do: also a command of theirs, which the client
     writes down in its own words. None for all else."""
     if made.kind == "prompt":
-        return spoken.typed(record)
+        return spoken.asked(record)
     words = spoken.slash_command(record) if made.kind == "note" else ""
     return words if words.partition(" ")[0] not in spoken.TO_CLIENT else None
 

@@ -47,8 +47,9 @@ class Usage:
 class Entry:
     """One line that matters. Attributes a kind does not have keep these defaults.
 
-    kind: prompt (typed by a person) | queued (typed while the model worked) | note (any other user
-    line) | result | summary | answer | attachment | boundary (compaction) | micro | system
+    kind: prompt (typed by a person, or a plan they accepted) | queued (typed while the model worked) |
+    note (any other user line) | result | summary | answer | attachment | boundary (compaction) | micro |
+    system
     """
 
     kind = "system"
@@ -60,6 +61,7 @@ class Entry:
     message = model = ""
     usage: Usage | None = None
     final = False  # the response is complete: its output count is the real one
+    plan = False  # a plan that the person accepted, handed to a session with an empty window
     failed = False  # an API error in the shape of an answer
     says = False  # holds text meant for the reader
     uses: tuple | list = ()  # (id, tool, input)
@@ -185,7 +187,8 @@ def _user(made: Entry, record: dict) -> bool:
         made.kind = "summary"
         return True
     words = _opening(content)
-    made.kind = "prompt" if _is_typed(record, words) else "note"
+    made.plan = bool(_text(record, "planContent"))
+    made.kind = "prompt" if made.plan or _is_typed(record, words) else "note"
     if made.kind == "note" and _NOTIFIES in words:
         made.task = tag(words, "task-id"), tag(words, "status")
     made.denied = made.denied or words.startswith("[Request interrupted")

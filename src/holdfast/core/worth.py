@@ -8,7 +8,9 @@ them is off: with so few cases a closer fit only learns the cases.
 
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, terms_of
 from holdfast.core.facts import (
+    ACCEPTED,
     AGENT,
+    AGREED,
     ANSWER,
     COMMIT,
     PLAN,
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
     Place = Callable[["Item"], tuple[object, int]]
 
 #: What is known otherwise than by being said: files, tasks, how commands ended.
-KNOWN = 9
+KNOWN = -1
 _KINDS = {
     USER: 0.8,
     ANSWER: 0.8,
+    ACCEPTED: 0.65,
     SAID_MID: 0.05,
     SAID_LAST: 0.45,
     PLAN: -0.1,
@@ -42,6 +45,8 @@ _KINDS = {
     REFUSED: 0.2,
     KNOWN: 0.0,
 }
+#: What a session is given to do.
+_GIVEN = (USER, ACCEPTED)
 _FIRST, _LONG, _BEGINS = 0.5, -1.0, 0.3
 #: How many times as much counts what belongs to the newest prompt.
 _CURRENT = 2.718**0.7
@@ -131,7 +136,7 @@ def _worths(facts: Facts, sayings: dict[int, list], start: int) -> list[float]:
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
     lengths: dict[int, int] = {}
     for saying, *_ in rows:
-        if saying[0] == USER:
+        if saying[0] in _GIVEN:
             lengths[saying[5]] = lengths.get(saying[5], 0) + 1
     found = []
     before = -1
@@ -144,14 +149,14 @@ def _worths(facts: Facts, sayings: dict[int, list], start: int) -> list[float]:
             central = sum([shared[word] for word in named if word in shared])
             log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(central, 8.0) / 8
             log += _ALIVE * sum(map(alive, named)) / len(named)
-        if kind == USER:
+        if kind in _GIVEN:
             log += (_FIRST if prompt == 1 else 0.0) + (_LONG if lengths[number] > 8 else 0.0)
             log += _BEGINS if begins else 0.0  # there it says what it is about
-        stays = _TYPED_STAYS if kind in (USER, ANSWER) else _STAYS
+        stays = _TYPED_STAYS if kind in AGREED else _STAYS
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
         told = (offset < once) + (offset < again)
-        holds = kind == USER and (row[4] in _LASTING or _is_rare(every, counts))
+        holds = kind in _GIVEN and (row[4] in _LASTING or _is_rare(every, counts))
         log += (_TOLD_HOLDS if told else 0.0) if holds else _TOLD[told]
         worth = 2.718**log * (stays + (1 - stays) * 2.718 ** ((turn - facts.turns) / fade))
         found.append(worth)
@@ -172,7 +177,7 @@ def _known_of(facts: Facts, rows: list) -> "tuple[dict[str, float], Look, Look, 
     since = facts.turns - max(8, facts.turns * 0.15)
     for saying, row, named, about in rows:
         by_saying.setdefault(saying[5], set()).update(named, about)
-        if saying[0] == USER and row[2] != "o":
+        if saying[0] in _GIVEN and row[2] != "o":
             asked.update(named, about)
         if saying[2] >= since:
             late.update(named)
