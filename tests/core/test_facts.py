@@ -85,6 +85,21 @@ def test_a_plan_is_replaced_by_the_one_that_was_accepted_last():
     assert facts_of(made).units[1][3] < before
 
 
+def test_a_plan_that_was_accepted_counts_more_than_one_that_was_proposed():
+    made = script(use("p", "ExitPlanMode", plan=PLAN))
+    assert kinds(facts_of(made)) == [kind.USER, kind.PLAN]
+    made.result("p", content=f"User has approved your plan.\n\n## Approved Plan:\n{PLAN}")
+    assert kinds(facts_of(made)) == [kind.USER, kind.ACCEPTED]
+    made.answer(use("q", "ExitPlanMode", plan="- Leave the harbour gate open overnight."))
+    edited = "- Leave the harbour gate ajar overnight."
+    made.result(
+        "q", content=f"User has approved your plan.\n\n## Approved Plan (edited by user):\n{edited}"
+    )
+    facts = facts_of(made)
+    assert said(facts, kind.ACCEPTED)[-1] == edited
+    assert kinds(facts) == [kind.USER, kind.ACCEPTED, kind.PLAN, kind.ACCEPTED]
+
+
 @pytest.mark.parametrize(
     ("reason", "told"), [("", "was not begun here"), ("not like this", "user rejected")]
 )
@@ -349,7 +364,7 @@ def test_reports_of_agents_plans_and_summaries_are_told_apart():
     )
     facts = facts_of(made)
     assert said(facts, kind.AGENT) == ["The poller leaks one socket per gauge."]
-    assert said(facts, kind.PLAN) == ["First fix the parser of the gauge lines."]
+    assert said(facts, kind.ACCEPTED) == ["First fix the parser of the gauge lines."]
     assert said(facts, kind.SUMMARY) == ["The port is 5433 on all hosts."]
     assert said(facts, kind.USER) == ["Build the tide table"]
 

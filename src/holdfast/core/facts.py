@@ -149,6 +149,17 @@ class Facts:
             self._outdate((PLAN, ACCEPTED))
         self._say(kind, words, entry, redact)
 
+    def _accept(self, edited: str, entry: Entry, redact: "Redact") -> None:
+        """The plan that was proposed last, or as the person has made it."""
+        if edited:
+            self._plan(ACCEPTED, edited, entry, redact)
+            return
+        for saying in reversed(self.sayings):
+            if saying[0] == PLAN:
+                saying[0] = ACCEPTED
+                self._weigh_again(saying[5])
+                return
+
     def _prompt(self, words: str, entry: Entry, redact: "Redact", plan: str = "") -> None:
         if not self._listens:
             return
@@ -203,6 +214,8 @@ class Facts:
             for answered, noted in spoken.answers(record, words):
                 self._say(ANSWER, answered, entry, redact)
                 self._say(USER, noted, entry, redact)
+        elif tool == "ExitPlanMode" and not failed:
+            self._accept(spoken.edited_plan(words), entry, redact)
         elif tool in ("Task", "Agent"):
             self._say(AGENT, spoken.report(words), entry, redact)
             self._mentions(words, redact)

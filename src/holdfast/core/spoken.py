@@ -37,6 +37,7 @@ _FOR_MODEL = "<command-message>"
 TO_CLIENT = ("", "/compact", "/clear", "/exit", "/quit")
 #: Around a plan for which the client empties the window: its own words, where the plan was made, and what
 #: the person typed when they accepted it.
+_EDITED = "## Approved Plan (edited by user):\n"
 _BEGIN_WITH = "Implement the following plan:\n\n"
 _MADE_IN, _FEEDBACK = "read the full transcript at: ", "\n\nUser feedback on this plan: "
 _NOT_TYPED = ("<system-reminder", "<ide_", "<bash-", *_WRITTEN)
@@ -64,6 +65,11 @@ def redacted(words: str, redact: "Redact") -> str:
 def plan(record: dict) -> str:
     """A plan that a person accepted, where the client begins anew with it. The words are the model's."""
     return text(record, "planContent")
+
+
+def edited_plan(words: str) -> str:
+    """A proposed plan as the person changed it before they accepted it; "": they did not."""
+    return words.partition(_EDITED)[2]
 
 
 def _behind(record: dict) -> tuple[str, str]:
