@@ -164,8 +164,8 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
         state.heard.started = app.environ.get(STARTED, "")[:32]
     if event.name != AFTER:  # of that everything was heard before
         state.overlay(event)
-    if event.name == "PreCompact" and not transcripts.is_at_end(state.seen, _path(state, event)):
-        state.heard.summarised = 0  # what was not read by now is in the summary as well
+    if event.name == "PreCompact":
+        state.heard.summarised = _summarised(state, event)
     if event.name in _TASKS_AT and not event.agent:
         _read_tasks(state, app)
 
@@ -282,6 +282,14 @@ def _transcript(event: Event) -> str:
         return own
     stem = event.transcript.removesuffix(".jsonl")
     return f"{stem}/subagents/agent-{event.agent}.jsonl"
+
+
+def _summarised(state: State, event: Event) -> list[int]:
+    """How far the transcript stands when a summary is asked for, perhaps long before it is used. Where not
+    all of it could be read by now, that is not known; one that a person asked for is used at once."""
+    is_all = not state.heard.pending and transcripts.is_at_end(state.seen, _path(state, event))
+    is_known = is_all and event.data.get("trigger") == "auto"
+    return [state.seen.offset, state.seen.rereads] if is_known else []
 
 
 def _read(state: State, event: Event, app: Holdfast) -> str:

@@ -31,9 +31,6 @@ _MOST_AT = {"PreCompact": (8 << 20, 0.7), "SessionStart": (8 << 20, 0.7), "Sessi
 #: Characters of a checkpoint: 4,000 tokens, and what of them the facts have in any case.
 _ROOM, _AT_LEAST = 13_000, 3_500
 _COLD = 8
-#: Bytes up to which what came since a summary was asked for is taken to stand in the window as it is. More
-#: hardly fits there: then that summary was given up, and of the one that came nobody was told.
-_STAYS = 1 << 19
 
 
 class Ground:
@@ -101,21 +98,18 @@ class Material:
                 raise
 
     def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
-        words_to = 0 if self._keeps else self.words_to
-        redact = self.redactor.text
-        return gathered.bring_up(known, self.state, self.transcript, redact, most, seconds, words_to)
+        return gathered.bring_up(known, self.state, self.transcript, self.redactor.text, most, seconds)
 
     @property
-    def words_to(self) -> int:
-        """Where in the transcript begins what stands in the window word for word, beside the summary: what
-        was said from there on need not be told. 0: that is not known."""
-        since, stop = self.state.heard.summarised, self.state.seen.offset
-        return since if 0 <= stop - since <= _STAYS else 0
+    def stays_from(self) -> int:
+        """Where in the transcript begins what need not be told, for it stands in the window; 0: nowhere."""
+        since = self.state.stays_from
+        return since if self.facts.start < since else 0
 
     @property
     def weighed(self) -> list[Item]:
         if self._weighed is None:
-            self._weighed = weighed(self.facts)
+            self._weighed = weighed(self.facts, 0 if self._keeps else self.stays_from)
         return self._weighed
 
     @property

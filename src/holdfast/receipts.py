@@ -48,7 +48,7 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
         )
         return
     facts, told = material.facts, material.redactor.text(summary)
-    verdict = receipt.Verdict(kept.sections, told, typed(facts), _staying(facts, material.words_to))
+    verdict = receipt.Verdict(_asked_of(kept.sections, material), told, typed(facts))
     made, said = verdict.receipt(), last(app, state)
     again = verdict.lost_for_good(said)[: _MOST_AGAIN if said else _MOST_UNTOLD]
     line = {
@@ -70,10 +70,23 @@ def book(event: Event, state: State, app: Holdfast, material: Material) -> None:
     trail.note(app.home, "restore.receipt", **whose, **figures)
 
 
-def _staying(facts: Facts, since: int) -> str:
-    """What was said from this place of the transcript on; 0: there is no such place."""
-    newest = {saying[5] for saying in facts.sayings if saying[1] >= since > 0}
-    return "\n".join(row[1] for row in facts.units if row[0] in newest)
+def _asked_of(sections: dict[str, list[str]], material: Material) -> dict[str, list[str]]:
+    """Without what was said and done since the summary was made: it could not keep that, which stands in
+    the window beside it."""
+    facts, since = material.facts, material.stays_from
+    if not since:
+        return sections
+    last = material.state.seen.turn(since)
+    after = {saying[5] for saying in facts.sayings if saying[1] >= since}
+    words = [row[1] for row in facts.units if row[0] in after]
+
+    def is_asked(item: str) -> bool:
+        turn = item.rpartition(" (turn ")[2].partition(",")[0].rstrip(")")
+        # A prompt is said in the turn before the one that answers it.
+        newest = turn == str(last) and any(said in item for said in words)
+        return not (turn.isdecimal() and int(turn) > last) and not newest
+
+    return {name: [item for item in items if is_asked(item)] for name, items in sections.items()}
 
 
 def typed(facts: Facts) -> list[str]:

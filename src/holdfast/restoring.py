@@ -35,6 +35,8 @@ _LIVE_MS = 15 * 60_000
 #: Names the session that was started with its context as the first prompt.
 HANDED = "CONTEXTS_SESSION"
 _HOUR_MS = 3_600_000
+#: The brief comes last into the window, behind words that may have changed what it says.
+_NEWER = " What was said since stands above in full, and is newer."
 
 
 def say(event: Event, state: State, app: Holdfast, material: "Callable[[], Material]") -> str:
@@ -95,7 +97,8 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     facts, tasks, errors = material.facts, material.tasks, material.errors
     whole = overflow.keep(app, state, facts, tasks, errors, later=bool(state.heard.owed))
     says = f"Kept by holdfast from before the compaction. {DATA}"
-    says += _unsaved(app) + _more(state.heard.saved.get("path", ""), whole)
+    says += (_NEWER if material.stays_from else "") + _unsaved(app)
+    says += _more(state.heard.saved.get("path", ""), whole)
     now = _now(event, state, app, material) + _open_agents(material)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
     budget = binding.budget(app, material.ground.project)

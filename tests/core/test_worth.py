@@ -31,10 +31,8 @@ def test_what_was_weighed_is_not_weighed_again_where_few_have_come_since():
     fresh = [item.worth for item in weighed(facts)]
     whole = facts.worths
     facts.worths = [0.5] * len(fresh)
-    (only,) = {
-        item.worth for item in weighed(facts)
-    }  # of the newest prompt, all of them, which counts for more
-    assert only > 0.5
+    told = [item.worth for item in weighed(facts)]
+    assert told == pytest.approx([worth * 0.5 / was for worth, was in zip(fresh, whole, strict=True)])
     assert facts.worths == [0.5] * len(fresh)
     facts.worths = [0.5] * (len(fresh) - 1)
     weighed(facts)
@@ -43,19 +41,33 @@ def test_what_was_weighed_is_not_weighed_again_where_few_have_come_since():
     assert [item.worth for item in weighed(facts)] == fresh
 
 
-def test_with_another_prompt_only_what_it_changes_is_weighed_again():
+def test_with_another_prompt_nothing_is_weighed_again():
     script = talk()
     facts = facts_of(script)
     was = [item.worth for item in weighed(facts)]
     before, read = list(facts.worths), len(script.lines)
     script.prompt("and now the gate at the pier, please")
     facts_of(script.lines[read:], known=facts)
-    left = len(facts.worths)
-    assert len(before) - 3 <= left < len(before)  # what the model ended with
     now = [item.worth for item in weighed(facts)]
-    assert facts.worths[:left] == before[:left]
-    assert all(new < old for new, old in zip(now[:left], was, strict=False))  # another prompt is the newest
-    assert now[left:] == [item.worth for item in weighed(facts_of(script))][left:]
+    assert facts.worths[: len(before)] == before
+    *others, ended = [new / old for new, old in zip(now, was, strict=False)]
+    assert others == pytest.approx([others[0]] * len(others))
+    assert others[0] < 1, "another prompt is the newest"
+    assert ended > others[0], "it turned out to be what the model ended with"
+    again = [item.worth for item in weighed(facts_of(script))]
+    assert now[len(was) :] == again[len(was) :]
+    assert now == pytest.approx(again, rel=0.1)
+
+
+def test_what_was_said_from_some_place_on_is_left_out():
+    facts = facts_of(talk())
+    every = weighed(facts)
+    until = facts.sayings[40][1]
+    some = weighed(facts, until)
+    assert [item.text for item in some] == [item.text for item in every][: len(some)]
+    assert 30 < len(some) < len(every) - 10
+    facts.worths = []
+    assert len(weighed(facts, until)) == len(facts.worths) == len(some)
 
 
 def test_what_a_person_typed_fades_less():

@@ -134,58 +134,140 @@ def go_on(work):
     work.edit("src/buoy.py", "def dip(): pass")
 
 
-def test_what_came_after_an_early_summary_is_not_told_again(work):
+@pytest.mark.parametrize("saves", [False, True])
+def test_what_came_after_an_early_summary_is_not_told_again(saves, work):
     """Precomputed: PreCompact, more work, and then the swap without a second PreCompact. What was said
     since then stands in the window word for word; what was done is told as it is now."""
-    work.hook("PreCompact")
+    work.hook("PreCompact", trigger="auto")
     go_on(work)
+    if saves:
+        work.hook("Stop")
     said = work.start("compact")
     assert RULE in said
     assert DECIDED in said
     assert "blink" not in said
     assert "lantern4" not in said
     assert "src/buoy.py" in said
+    assert "What was said since stands above in full, and is newer." in body(said)[0]
     work.hook("PostCompact", compact_summary="<summary>nothing at all was kept</summary>")
     assert "lantern4" in (work.folder() / "overflow.md").read_text(), "the next one has all of it"
-    (receipt,) = work.receipts()
-    assert receipt["lost"] == receipt["items"] > 0
-    assert "lantern4" not in str(receipt["lost_items"]), "the summary never had it to keep"
-    assert DECIDED in str(receipt["lost_items"])
     assert "lantern4" in str(newest(work.home).sections), "and so has the checkpoint"
     work.boundary("nothing at all was kept")
-    work.hook("PreCompact")
+    work.hook("PreCompact", trigger="auto")
     assert BLINKS in work.start("compact"), "by now it is in a summary"
 
 
-def test_where_nobody_knows_what_a_summary_is_of_all_is_told(work):
+def test_a_summary_need_not_keep_what_came_after_it(work):
+    work.hook("PreCompact", trigger="auto")
+    work.prompt("Never blink in daylight")
     go_on(work)
-    assert BLINKS in work.start("compact")  # its PreCompact was killed
+    work.fail("Bash", "Exit code 1\nLampError: the wick is wet", command="pytest tests/lamp -q")
+    work.start("compact")
+    work.hook("PostCompact", compact_summary="<summary>nothing at all was kept</summary>")
+    (receipt,) = work.receipts()
+    assert receipt["lost"] == receipt["items"] > 0
+    assert DECIDED in str(receipt["lost_items"])
+    for what in ("lantern", "blink", "LampError", "buoy.py"):
+        assert what not in str(receipt["lost_items"])
+    assert receipt["again"] == []
+
+
+def is_told(work):
+    go_on(work)
+    return BLINKS in work.start("compact")
+
+
+def test_where_nobody_knows_what_a_summary_is_of_all_is_told(work):
+    assert is_told(work)  # its PreCompact was killed
+    work.hook("PostCompact", compact_summary="<summary>nothing at all was kept</summary>")
+    assert "lantern" in str(work.receipts()[-1]["lost_items"])
+
+
+def test_a_summary_that_a_person_asked_for_is_used_at_once(work):
+    work.hook("PreCompact", trigger="manual")  # and given up: Escape
+    assert is_told(work)
+
+
+def test_a_client_that_was_started_again_has_no_summary_ready(work):
+    work.hook("PreCompact", trigger="auto")
+    work.start("resume")
+    assert is_told(work)
+
+
+def test_a_summary_is_used_once(work):
+    work.hook("PreCompact", trigger="auto")
+    work.start("compact")
+    assert is_told(work)
 
 
 def test_an_older_precompact_says_nothing_of_a_later_summary(work):
-    work.hook("PreCompact")  # and neither of the others of that compaction was heard of
+    work.hook("PreCompact", trigger="auto")  # and neither of the others of that compaction was heard of
     go_on(work)
     work.boundary("nothing at all was kept")
-    assert BLINKS in work.start("compact")
+    assert is_told(work)
 
 
-def test_what_precompact_had_no_time_to_read_is_told(home, project, tmp_path):
+def test_a_receipt_is_not_judged_by_an_older_precompact(work):
+    """Of the second compaction nothing is heard but PostCompact."""
+    work.hook("PreCompact", trigger="auto")
+    work.start("compact")
+    work.hook("PostCompact", compact_summary="<summary>nothing at all was kept</summary>")
+    work.boundary("nothing at all was kept")
+    go_on(work)
+    work.hook("Stop")
+    (work.folder() / "brief.txt").unlink()
+    work.hook("PostCompact", compact_summary="<summary>nothing at all was kept</summary>")
+    assert "blink" in str(work.receipts()[-1]["again"])
+
+
+def test_where_the_transcript_was_rewritten_since_all_is_told(work):
+    work.hook("PreCompact", trigger="auto")
+    spliced = Work(work.home, work.project)
+    for number in range(30):
+        spliced.say(f"The log of pump {number} follows.")
+    assert is_told(day(spliced))
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_what_precompact_had_no_time_to_read_is_told(heard, home, project, tmp_path):
     package = copy_package(tmp_path)
     edit(package / "engine.py", '"PreCompact": (64 << 20, 1.0)', '"PreCompact": (64 << 20, 0.0)')
     edit(package / "engine.py", "(2 << 20, 0.1)", "(2 << 20, 0.0)")
     work = day(Work(home, project, package=package))
+    if heard:
+        work.hook("Notification")
     go_on(work)
-    work.hook("PreCompact")
+    work.hook("PreCompact", trigger="auto")
+    assert BLINKS in work.start("compact")
+
+
+def test_what_was_told_and_not_written_when_a_summary_was_asked_for_is_told(work):
+    """The line comes late; the summary may be of it as well."""
+    said = BLINKS.removeprefix("> ")
+    work.hook("UserPromptSubmit", prompt=said)
+    work.hook("PreCompact", trigger="auto")
+    work.prompt(said)
     assert BLINKS in work.start("compact")
 
 
 def test_more_than_a_window_holds_cannot_stand_in_it(work):
     """That summary was given up, and of the PreCompact of the one that came nobody was told."""
-    work.hook("PreCompact")
+    work.hook("PreCompact", trigger="auto")
     for number in range(60):
         work.say(f"The log of pump {number} follows. " + "all is well with it. " * 500)
-    go_on(work)
-    assert BLINKS in work.start("compact")
+    assert is_told(work)
+
+
+def test_facts_of_nothing_but_the_time_since_are_told(home, project, tmp_path):
+    """Those before were lost, and there is no time to read them again."""
+    package = copy_package(tmp_path)
+    edit(package / "material.py", '"SessionStart": (8 << 20, 0.7)', '"SessionStart": (8 << 20, 0.0)')
+    work = day(Work(home, project, package=package))
+    work.hook("PreCompact", trigger="auto")
+    (work.folder() / "facts.json").unlink()
+    for number in range(30):
+        work.say(f"The log of pump {number} follows. " + "all is well with it. " * 500)
+    assert is_told(work)
 
 
 def test_where_the_project_stands_elsewhere_by_now_that_is_said(work):

@@ -64,7 +64,6 @@ class Facts:
         self.dead: list = []  # what had been abandoned when this was taken in
         self.rules: list = []  # [turn, entry, text] of what the person marked as a rule
         self.touched = Touched()
-        self._listens = True
 
     @property
     def past(self) -> list[int]:
@@ -74,9 +73,7 @@ class Facts:
 
     # One record after the other
 
-    def take(self, record: dict, entry: Entry, redact: "Redact", listens: bool = True) -> None:
-        """Who does not listen takes in what was done, but nothing that was said."""
-        self._listens = listens
+    def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.cwd and not self.cwd:
             self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:
@@ -100,7 +97,7 @@ class Facts:
         if entry.message != self.message or not entry.message:
             self.message = entry.message
             self.turns += 1
-        if entry.says and self._listens:
+        if entry.says:
             words = spoken.said(record)
             self._say(SAID_MID, words, entry, redact)
             self._mentions(words, redact, SAID)
@@ -145,7 +142,7 @@ class Facts:
                 )
 
     def _plan(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
-        if words and self._listens:
+        if words:
             self._outdate((PLAN, ACCEPTED))
         self._say(kind, words, entry, redact)
 
@@ -157,12 +154,11 @@ class Facts:
         for saying in reversed(self.sayings):
             if saying[0] == PLAN:
                 saying[0] = ACCEPTED
-                self._weigh_again(saying[5])
+                # It, and what came after it, are to be weighed again.
+                del self.worths[sum(row[0] < saying[5] for row in self.units) :]
                 return
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact", plan: str = "") -> None:
-        if not self._listens:
-            return
         words = outside(words[: 4 * LOOKED_AT])
         if words.strip() in spoken.TO_CLIENT and not plan:
             return  # an image, nothing but what holdfast had said, or nothing for the model
@@ -170,13 +166,11 @@ class Facts:
         for saying in reversed(self.sayings):
             if saying[0] == SAID_MID:
                 saying[0] = SAID_LAST  # nothing followed it: that is what the model ended with
-                self._weigh_again(saying[5])
                 break
             if saying[0] == USER:
                 break
         if len(words) < _WORDS and self.sayings and self.sayings[-1][0] == SAID_LAST:
             last = self.sayings[-1][5]
-            self._weigh_again(last)
             for row in [row for row in self.units[-_NEAR:] if row[0] == last and "?" in row[1]][-1:]:
                 row[3] += _ASKED
         self._plan(ACCEPTED, plan, entry, redact)
@@ -248,8 +242,6 @@ class Facts:
             self.touched.requested(redact(words), self.turns)
 
     def _say(self, kind: int, words: str, entry: Entry, redact: "Redact") -> None:
-        if not self._listens:
-            return
         words = redacted(outside(words[: 4 * LOOKED_AT]), redact)
         if self.cwd and len(self.cwd) > 3:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
@@ -274,15 +266,9 @@ class Facts:
     def _outdate(self, kinds: tuple) -> None:
         """What was said of these kinds is replaced by what is said now."""
         old = {saying[5] for saying in self.sayings if saying[0] in kinds}
-        if old:
-            self._weigh_again(min(old))
         for row in self.units if old else ():
             if row[0] in old:
                 row[3] -= _REPLACED
-
-    def _weigh_again(self, number: int) -> None:
-        """This saying, and what came after it."""
-        del self.worths[sum(row[0] < number for row in self.units) :]
 
     def _rule(self, found: list[str], entry: Entry) -> None:
         """A rule is kept however long the session; said again, it was said last."""
@@ -314,9 +300,7 @@ class Facts:
     # On disk
 
     def render(self) -> bytes:
-        saved = {
-            name: value for name, value in self.__dict__.items() if name[0] != "_" and name != "touched"
-        }
+        saved = {name: value for name, value in self.__dict__.items() if name not in ("touched", "_branch")}
         rest = dump({**saved, "touched": self.touched.__dict__})[1:].encode()
         return b"%s%d,%s" % (_HEAD, checksum(rest), rest)
 

@@ -38,7 +38,6 @@ class Heard:
     messages = reads = edited = tools_used = subagents = 0
     # The number of the compaction that PreCompact announced; 0: none.
     compacting = 0
-    summarised = 0  # how far the transcript was read then: what came since stays in the window as it is
     window = 0  # as the client itself reported it, for the model `window_of`
     model_at = 0  # turns read when `model` was told
     first_at = last_at = 0
@@ -64,6 +63,8 @@ class Heard:
         self.tasks: dict = {}  # id -> status
         # Number of the compaction heard of but not yet read, and the turns read until then.
         self.awaits: list = []
+        # How far the transcript stood when a summary was asked for, and how often it had been read anew.
+        self.summarised: list = []
         # Context and output as the client itself reported them; turns and compactions read until then.
         self.told: list = []
         self.pending: dict = {}  # what the transcript does not hold yet -> [units, tokens, ...]

@@ -60,33 +60,25 @@ class _Item:
 
 class Verdict:
     """What a summary kept of a checkpoint's items, judged once. `typed` is all a person said: prompts,
-    answers to questions, words with a refusal. `staying` was said when the summary had been made: what it
-    says stands in the window as it is, and is not asked of the summary."""
+    answers to questions, words with a refusal."""
 
-    def __init__(
-        self, sections: dict[str, list[str]], summary: str, typed: list[str], staying: str = ""
-    ) -> None:
+    def __init__(self, sections: dict[str, list[str]], summary: str, typed: list[str]) -> None:
         self.text = reaching(summary)
         self.lexicon = lexicon = Lexicon()
         places = Places(self.text[:LARGEST], lexicon)
         said = sentences(self.text[:LARGEST])
-        items = _items(sections, lexicon)
+        items = self.items = _items(sections, lexicon)
         known = Known(typed, [item.said for item in items if item.kind in _PLANNED])
         judge = _Judge(Summary(said, places, lexicon), items, known, lexicon)
-        beside = Places(staying[:LARGEST], lexicon)
-        self.items: list[_Item] = []
         self.kept: list[_Item] = []
         self.lost: list[_Item] = []
         self.contradicted: list[tuple[_Item, str]] = []
         for item in items:
             instead = judge.contradiction(item)
-            is_kept = not instead and keeps(places, item.terms, len(item.words), item.kind)
-            if not is_kept and keeps(beside, item.terms, len(item.words), item.kind):
-                continue
-            self.items.append(item)
             if instead:
                 self.contradicted.append((item, instead))
             else:
+                is_kept = keeps(places, item.terms, len(item.words), item.kind)
                 (self.kept if is_kept else self.lost).append(item)
         self.invented = invented(said, known, lexicon)
 

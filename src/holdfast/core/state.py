@@ -8,6 +8,9 @@ from holdfast.errors import Damaged
 
 VERSION = 1
 _HEAD = b'{"v":%d,"sum":' % VERSION
+#: Bytes up to which what came since a summary was asked for is taken to stand in the window as it is. More
+#: hardly fits there: then that summary was given up, and of the one that came nobody was told.
+_STAYS = 1 << 19
 
 
 class State:
@@ -39,18 +42,27 @@ class State:
         if len(heard.told) == 2:
             heard.told += [seen.turns, seen.compacted]
         if event.name == "PreCompact":
-            heard.compacting, heard.summarised = seen.compacted + 1, seen.offset
+            heard.compacting = seen.compacted + 1
         elif event.name == "SessionStart":
             heard.awaits = []
-            if (
-                heard.compacting <= seen.compacted
-            ):  # none or an older one: what the summary is of is not known
-                heard.summarised = 0
-            if event.data.get("source") == "compact":
+            is_compact = event.data.get("source") == "compact"
+            if is_compact:
                 # The summary is in the window, but neither it nor the boundary in the transcript.
                 heard.awaits = [heard.compacting or seen.compacted + 1, seen.turns]
+            if not (is_compact and heard.compacting):  # nor has a client a summary that another one made
+                heard.summarised = []
             heard.compacting = 0
         self.settle()
+
+    @property
+    def stays_from(self) -> int:
+        """Where in the transcript begins what stands in the window word for word, beside the summary; 0:
+        that is not known, or a summary that came later has it."""
+        seen = self.seen
+        offset, rereads = self.heard.summarised or (0, 0)
+        newest = seen.compactions[-1][4] if seen.compactions else -1
+        is_known = rereads == seen.rereads and newest < offset and seen.offset - offset <= _STAYS
+        return offset if is_known else 0
 
     def settle(self) -> None:
         """Forget what was pending and has by now been read, or was sent with a response that has."""

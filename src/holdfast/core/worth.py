@@ -109,28 +109,31 @@ def known(text: str, worth: float, turn: int, cls: str) -> Item:
     return Item(text, KNOWN, turn, cls, "", worth)
 
 
-def weighed(facts: Facts) -> list[Item]:
+def weighed(facts: Facts, until: int = 0) -> list[Item]:
     """Every unit with its worth, oldest first: as things stand now, or where few came since they were last
-    weighed, with that of these beside what the others had. The facts keep it."""
+    weighed, with that of these beside what the others had. The facts keep it. `until`: without what was
+    said from this place of the transcript on."""
     sayings = {saying[5]: saying for saying in facts.sayings}
-    known, last, every = facts.worths, max(facts.past, default=-1), len(facts.units)
-    if (every - len(known)) * _A_FEW > len(known):
+    units = [row for row in facts.units if sayings[row[0]][1] < until] if until else facts.units
+    known, last = facts.worths, max(facts.past, default=-1)
+    if (len(units) - len(known)) * _A_FEW > len(known):
         known = []
-    if len(known) < every:
-        known = facts.worths = known + _worths(facts, sayings, len(known))
+    if len(known) < len(units):
+        known = facts.worths = known + _worths(facts, sayings, units, len(known))
     found = []
-    for order, row in enumerate(facts.units):
+    for order, row in enumerate(units):
         kind, offset, turn, prompt, entry, _ = sayings[row[0]]
-        worth = known[order] * _CURRENT if prompt == facts.prompts else known[order]
+        worth = known[order] * 2.718 ** (row[3] + _KINDS[kind])  # these may have changed since
+        worth *= _CURRENT if prompt == facts.prompts else 1.0
         item = Item(row[1], kind, turn, row[4], entry, worth, (row[5], row[6]), order)
         item.fresh = kind != SUMMARY and offset > last
         found.append(item)
     return found
 
 
-def _worths(facts: Facts, sayings: dict[int, list], start: int) -> list[float]:
-    """Of those from `start` on, among all."""
-    rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in facts.units]
+def _worths(facts: Facts, sayings: dict[int, list], units: list, start: int) -> list[float]:
+    """Of those from `start` on, among all, but for what their kind and their words by themselves add."""
+    rows = [(sayings[row[0]], row, row[5].split(), row[6].split()) for row in units]
     shared, apt, alive, counts = _known_of(facts, rows)
     again, once = ([-1, -1, *sorted(facts.past)])[-2:]  # what was said before has been told so often
     fade = _FADE_TURNS + _FADE_SHARE * facts.turns
@@ -144,7 +147,7 @@ def _worths(facts: Facts, sayings: dict[int, list], start: int) -> list[float]:
         kind, offset, turn, prompt, _, number = saying
         begins, before = number != before, number
         every = named + about
-        log = row[3] + _KINDS[kind] + sum(map(apt, every)) / (len(every) or 1)
+        log = sum(map(apt, every)) / (len(every) or 1)
         if named:
             central = sum([shared[word] for word in named if word in shared])
             log += _NAMED * min(len(named), 5) / 5 + _CENTRAL * min(central, 8.0) / 8

@@ -48,12 +48,9 @@ def _path(home: Home, state: State) -> str:
     return home.session(state.session, state.agent) + "/facts.json"
 
 
-def bring_up(
-    facts: Facts, state: State, path: str, redact: "Redact", most: int, seconds: float, words_to: int = 0
-) -> Facts:
+def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int, seconds: float) -> Facts:
     """The facts as far as `state` has read the transcript. Where that is more than may be read now, the
-    newest part: what was said last is needed first. `words_to`: from there on only what was done is taken
-    in; such facts are for saying, not for saving."""
+    newest part: what was said last is needed first."""
     seen = state.seen
     if facts.offset > seen.offset or facts.rereads != seen.rereads or facts.dead != seen.dead:
         facts = Facts()
@@ -65,26 +62,24 @@ def bring_up(
     except (OSError, BadInput):
         return facts
     try:
-        _read(facts, state, fd, redact, most, elapsed() + seconds, words_to or seen.offset)
+        _read(facts, state, fd, redact, most, elapsed() + seconds)
     finally:
         posix.close(fd)
     return facts
 
 
-def _read(
-    facts: Facts, state: State, fd: int, redact: "Redact", most: int, until: float, words_to: int
-) -> None:
+def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, until: float) -> None:
     place = Seen(state.agent)
     place.offset, place.dead = facts.offset, state.seen.dead
     stop = state.seen.offset
     if stop - place.offset > most:
         _jump(facts, place, fd, stop - most, stop)
-    _take(facts, place, fd, stop, redact, until, words_to)
+    _take(facts, place, fd, stop, redact, until)
     if place.offset < stop:  # out of time: what was said last, in any case
         if stop - place.offset > _NEWEST:
             _jump(facts, place, fd, stop - _NEWEST, stop)
-        _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S, words_to)
-    facts.offset = min(place.offset, words_to)
+        _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S)
+    facts.offset = place.offset
 
 
 def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
@@ -93,22 +88,20 @@ def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
     place.offset = facts.start = max([at, *(to for since, to in place.dead if since < at < to)])
 
 
-def _take(
-    facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float, words_to: int
-) -> None:
+def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float) -> None:
     for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
         if _ATTACHED not in raw[:600] or _QUEUED in raw[:2000]:
             for record in records(raw, Account()):
                 made = entry(record, offset, length)
                 if made is not None and made.agent == place.agent:
-                    _take_in(facts, record, made, redact, offset < words_to)
+                    _take_in(facts, record, made, redact)
         if elapsed() >= until:
             break
 
 
-def _take_in(facts: Facts, record: dict, made: Entry, redact: "Redact", listens: bool) -> None:
+def _take_in(facts: Facts, record: dict, made: Entry, redact: "Redact") -> None:
     """One record that is not as expected costs itself, not what all the others say."""
     try:
-        facts.take(record, made, redact, listens)
+        facts.take(record, made, redact)
     except MISTAKES:
         facts.missed += 1
