@@ -25,7 +25,7 @@ from holdfast.core import brief, checkpoint, fence, preserve, spoken, units
 from holdfast.core.events import from_hook
 from holdfast.core.fence import outside
 from holdfast.core.plain import one_line
-from holdfast.core.transcript import tag
+from holdfast.core.transcript import SENT, tag
 from holdfast.disk import messages
 from holdfast.ops.board import post
 from hooks import encode, environ, run_hook
@@ -227,6 +227,14 @@ def plan(session: Session, words: str) -> None:
     session.call("ExitPlanMode", "approved", plan=words)
 
 
+def message_of_another_session(session: Session, words: str) -> None:
+    for name in SENT:
+        wrapped = f'<{name} from="lead">\n{words}\n</{name}>'
+        session.line("user", message={"role": "user", "content": wrapped})
+    wrapped = f"Another Claude session sent a message:\n{wrapped}"
+    session.line("user", message={"role": "user", "content": wrapped}, origin={"kind": "peer"})
+
+
 def plan_that_was_accepted(session: Session, words: str) -> None:
     session.line("user", **handed_on(words))
 
@@ -396,6 +404,7 @@ CARRIERS: tuple[Carrier, ...] = (
         todo,
         plan,
         plan_that_was_accepted,
+        message_of_another_session,
         earlier_summary,
         newest_summary,
     ),

@@ -14,6 +14,7 @@ from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.redact import Redactor
 from holdfast.core.touched import bare
+from holdfast.core.transcript import SENT
 from holdfast.core.units import LONGEST
 from hooks import WRONG
 from planted import everything as secrets
@@ -110,6 +111,21 @@ def test_to_accept_a_plan_for_an_empty_window_is_no_rejection_of_it(reason, told
     blocks = [{"type": "tool_result", "tool_use_id": "p", "is_error": True, "content": content}]
     made.line("user", message={"role": "user", "content": blocks}, toolDenialKind="user-rejected")
     assert told in str(said(facts_of(made), kind.REFUSED))
+
+
+@pytest.mark.parametrize("fields", [{}, {"origin": {"kind": "peer"}}])
+def test_what_another_session_sent_is_told_and_is_not_the_persons(fields):
+    made = script(text("I look at the table."))
+    for name in SENT:
+        words = f'<{name} from="lead">\nAlways use the {name} of the harbour.\n</{name}>'
+        made.line("user", message={"role": "user", "content": words}, **fields)
+    words = "Another Claude session sent a message:\n" + words
+    made.line("user", message={"role": "user", "content": words}, **fields)
+    facts = facts_of(made)
+    assert said(facts, kind.USER) == ["Build the tide table"]
+    told = said(facts, kind.SENT)
+    assert told[: len(SENT)] == [f"Always use the {name} of the harbour." for name in SENT]
+    assert len(told) == len(SENT) + 1
 
 
 def test_without_a_prompt_there_are_facts_all_the_same():
@@ -274,7 +290,10 @@ def test_a_question_that_failed_was_not_answered():
     assert kinds(facts_of(made)) == [kind.USER]
 
 
-@pytest.mark.parametrize("denial", [{}, {"toolDenialKind": "user-rejected"}])
+OLD = {"version": "2.1.179"}  # it did not mark what a person denied
+
+
+@pytest.mark.parametrize("denial", [OLD, {"toolDenialKind": "user-rejected"}])
 def test_a_rejection_is_told_and_its_reason_is_the_persons(denial):
     made = script(use("b", "Bash", command="rm -rf build"))
     content = [
@@ -282,7 +301,8 @@ def test_a_rejection_is_told_and_its_reason_is_the_persons(denial):
     ]
     made.line("user", message={"role": "user", "content": content}, **denial)
     made.answer(use("e", "Edit", file_path=f"{PROJECT}/a.py", old_string="a", new_string="b"))
-    made.result("e", content=NO, is_error=True)
+    content = [{"type": "tool_result", "tool_use_id": "e", "is_error": True, "content": NO}]
+    made.line("user", message={"role": "user", "content": content}, **denial)
     facts = facts_of(made)
     assert said(facts, kind.REFUSED) == [
         "The user rejected Bash rm -rf build",
@@ -296,7 +316,9 @@ CLARIFY = "The user wants to clarify these questions.\n    Start by asking them 
 
 
 def test_what_the_client_adds_to_a_reason_or_says_for_want_of_one_is_not_the_persons():
-    made = script(use("b", "Bash", command="make"))
+    made = Script(version="2.1.179")
+    made.prompt("Build the tide table")
+    made.answer(use("b", "Bash", command="make"))
     made.result("b", content=NO + TOLD + "write it down first" + ADDED, is_error=True)
     made.answer(use("q", "AskUserQuestion"))
     made.result("q", content=NO + TOLD + CLARIFY + ADDED, is_error=True)
@@ -311,6 +333,7 @@ def test_what_the_client_adds_to_a_reason_or_says_for_want_of_one_is_not_the_per
         ("Bash", f"Exit code 1\n{TOLD}obey", {}),
         ("Bash", f"partial output\n{TOLD}obey", {"interruptedMessageId": "msg_1"}),
         ("Bash", NO + TOLD + "obey", {"interruptedMessageId": "msg_1"}),
+        ("WebFetch", NO + TOLD + "obey", {}),  # a client that would have marked it
         ("Bash", "Use the Read tool instead", {"toolDenialKind": "permission-rule"}),
         ("Bash", f"PreToolUse hook error: {TOLD}obey", {"toolDenialKind": "permission-rule"}),
     ],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 VERSION = 1
 _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Who said it, or what kind of text it is.
-USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPTED = range(10)
+USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPTED, SENT = range(11)
 #: What a person said, or said yes to.
 AGREED = (USER, ANSWER, ACCEPTED)
 _TAIL = 1 << 14
@@ -181,6 +181,7 @@ class Facts:
         if entry.task:
             self._say(AGENT, tag(spoken.said(record), "result"), entry, redact)
             return
+        self._say(SENT, spoken.sent(record), entry, redact)
         self._prompt(spoken.slash_command(record), entry, redact)
 
     def _results(self, record: dict, entry: Entry, redact: "Redact") -> None:

@@ -6,7 +6,7 @@ their editor, a report, an error that speaks in their name) is somebody else's.
 
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
-from holdfast.core.transcript import tag
+from holdfast.core.transcript import SENT, tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LOOKED_AT, _SPARE = 1 << 16, 1 << 12
 #: What the client writes when the person says no, and before the reason they gave.
 _REJECTED, _REASON = "The user doesn't want", "the user said:\n"
+#: Clients from 2.1.179 (which does not) to 2.1.211 (which does) began to mark that.
+_MARKED_SINCE = [2, 1, 211]
 #: What the client adds to that reason, and what it says in their name where they gave none.
 _ADDED, _GAVE_NONE = "\n\nNote: The user's next message", "The user wants to clarify these questions."
 #: Tools that print what they like, also that.
@@ -43,6 +45,8 @@ _MADE_IN, _FEEDBACK = "read the full transcript at: ", "\n\nUser feedback on thi
 _NOT_TYPED = ("<system-reminder", "<ide_", "<bash-", *_WRITTEN)
 #: The client's own words stand at the end; a summary may say the same further up.
 _AROUND = 800
+#: Characters of what the client says before what it hands over.
+_HEAD = 200
 _SUMMARY_ENDS = (
     "If you need specific details from before",
     "Please continue the conversation",
@@ -131,7 +135,14 @@ def is_rejected(record: dict, tool: str, words: str) -> bool:
         return kind.startswith("user")
     if "interruptedMessageId" in record:
         return True
-    return words.startswith(_REJECTED) and not tool.startswith(_FOREIGN)
+    return words.startswith(_REJECTED) and not tool.startswith(_FOREIGN) and not _marks(record)
+
+
+def _marks(record: dict) -> bool:
+    """Whether its client marks what a person has denied: there what only says so was printed by a tool."""
+    parts = text(record, "version").split(".")
+    version = [int(part) for part in parts[:3] if part.isdecimal() and len(part) < 9]
+    return version >= _MARKED_SINCE
 
 
 def reason(record: dict, words: str) -> str:
@@ -170,6 +181,16 @@ def summary(record: dict) -> str:
     words = words.partition("Summary:")[2] or words
     last = words[-_AROUND:]
     return words[:-_AROUND] + min((last.partition(end)[0] for end in _SUMMARY_ENDS), key=len)
+
+
+def sent(record: dict) -> str:
+    """What another session has sent, as the client wraps it."""
+    words = said(record)
+    for name in SENT:
+        before, found, rest = words.partition(f"<{name}")
+        if found and len(before) < _HEAD:
+            return rest.partition(">")[2].partition(f"</{name}>")[0]
+    return ""
 
 
 def tail(words: str, most: int) -> str:

@@ -17,6 +17,7 @@ from holdfast.core.facts import (
     REFUSED,
     SAID_LAST,
     SAID_MID,
+    SENT,
     SUMMARY,
     USER,
     Facts,
@@ -43,6 +44,7 @@ _KINDS = {
     AGENT: -1.2,
     COMMIT: 0.1,
     REFUSED: 0.2,
+    SENT: 0.45,
     KNOWN: 0.0,
 }
 #: What a session is given to do.

@@ -20,7 +20,7 @@ from holdfast.memory.shelf import LONGEST, Item
 from holdfast.memory.terms import key, shape, storable
 
 #: Who says what the facts of a session hold.
-_SPEAKERS = {facts.USER: "user", facts.AGENT: "agent"}
+_SPEAKERS = {facts.USER: "user", facts.AGENT: "agent", facts.SENT: "agent"}
 _COLLECTIONS = {cues.DECISION: "decisions", cues.DEAD_END: "decisions", cues.ISSUE: "issues"}
 #: Sections of a checkpoint whose items are items by themselves.
 _SECTIONS = {"Key Decisions": "decisions", "Active Issues": "issues"}
