@@ -44,7 +44,20 @@ def attached(work, block, brief):
 
 def pasted(work, block, brief):
     work.prompt(brief)
-    work.prompt(f"{block[block.index('<holdfast-') : block.index('COMPACTION RULES')]}\n{brief}")
+    work.prompt(f"{block}\n{brief}")
+
+
+def quoted(work, block, brief):
+    work.prompt("\n".join(f"> {line}" for line in f"{block}\n{brief}".split("\n")))
+    work.prompt(f"```\n{brief}\n```")
+
+
+def looked_up(work, block, brief):
+    """By a tool, also what a brief names: its own files are none of the work."""
+    for number, line in enumerate(brief.split("\n")[1].split(" ")):
+        if line.startswith("/"):
+            work.call("Read", f"{block}\n{brief}", file_path=line)
+            work.call("Bash", brief, command=f"cat {line} # {number}")
 
 
 def queued(work, block, brief):
@@ -53,8 +66,7 @@ def queued(work, block, brief):
 
 def summed_up(work, block, brief):
     """By a model that repeats what it was given."""
-    start, end = block.index("<holdfast-"), block.index("COMPACTION RULES")
-    work.boundary(f"{block[start:end]}\n{brief}")
+    work.boundary(f"{block}\n{brief}")
 
 
 def cut_off(work, block, brief):
@@ -65,7 +77,7 @@ def cut_off(work, block, brief):
 
 
 @pytest.mark.parametrize(
-    "put_back", [attached, pasted, queued, summed_up, cut_off], ids=lambda way: way.__name__
+    "put_back", [attached, pasted, quoted, queued, summed_up, cut_off], ids=lambda way: way.__name__
 )
 def test_twenty_rounds_over_its_own_output_add_nothing(put_back, work, home):
     block, brief = work.hook("PreCompact"), work.start("compact")
@@ -135,3 +147,13 @@ def test_the_rest_of_a_text_in_which_ours_stands_is_kept(work):
     told = work.start("compact")
     for expected in ("> but the port is 6000 since Monday", "burns paraffin", "burns tallow"):
         assert expected in told
+
+
+def test_what_is_read_of_its_own_files_is_none_of_the_work(work):
+    block, brief = work.hook("PreCompact"), work.start("compact")
+    first = facts(work)["touched"]["files"]
+    for _ in range(3):
+        looked_up(work, block, brief)
+        block, brief = work.hook("PreCompact"), work.start("compact")
+    assert "/.claude/checkpoints/" in brief.split("\n")[1]
+    assert list(facts(work)["touched"]["files"]) == list(first)

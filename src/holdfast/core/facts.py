@@ -41,6 +41,8 @@ _FADES, _FEW = 150, 8
 _REPLACED, _ASKED, _WORDS, _NEAR = 0.8, 0.4, 50, 12
 
 
+#: What is left of a quotation, or of code, says nothing.
+_NOTHING = " >`~-=_*#|."
 #: To accept a plan and have the window emptied for it is a rejection, too, in the session it was made in.
 _NOT_BEGUN = "The plan was not begun here: rejected, or accepted and begun in a session of its own"
 
@@ -160,7 +162,8 @@ class Facts:
 
     def _prompt(self, words: str, entry: Entry, redact: "Redact", plan: str = "") -> None:
         words = outside(words[: 4 * LOOKED_AT])
-        if words.strip() in spoken.TO_CLIENT and not plan:
+        says = words.strip(_NOTHING + "\n")
+        if (not says or words.strip() in spoken.TO_CLIENT) and not plan:
             return  # an image, nothing but what holdfast had said, or nothing for the model
         self.prompts += 1
         for saying in reversed(self.sayings):
@@ -247,7 +250,7 @@ class Facts:
         if self.cwd and len(self.cwd) > 3:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
         typed = kind in (*AGREED, REFUSED)
-        found = units(words, typed)
+        found = [(unit, form) for unit, form in units(words, typed) if unit.strip(_NOTHING)]
         most = _MOST_OF_ONE.get(kind, _MOST_OF_ANY)
         if len(found) > most:
             found = found[: most // 2] + found[-most // 2 :]

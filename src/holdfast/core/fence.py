@@ -14,6 +14,20 @@ _MARK = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _LONGEST_MARK = 48
 #: Nothing we say is longer: so far the end of a fence is looked for.
 _LONGEST = 12_000
+#: What stands around the fence where the summariser is told what to keep.
+BLOCK, RULES_TITLE = "COMPACTION PRESERVATION INSTRUCTIONS (holdfast", "COMPACTION RULES:"
+RULES = (
+    "Include ALL active/in-progress tasks with their current status",
+    "Include the complete modified files list",
+    "Preserve all key decisions: these explain WHY things were done",
+    "Note any unresolved errors so work can resume correctly",
+    "Keep the git diff summary so the state of changes is clear",
+    "For PRE-COMPUTED SUMMARIES: use them verbatim, do not re-summarize",
+    "Preserve next steps and in-progress work state",
+    "Do NOT discard any pending/in-progress task context",
+)
+#: How a line is quoted, and a list numbered.
+_QUOTED, _NUMBERED = " \t>`*•", "0123456789. "
 #: What a client, or holdfast, would take for a mark of its own.
 _OPENERS = (
     *("</", "<system", "<holdfast", "<user", "<assistant", "<human", "<command", "<local-command"),
@@ -56,7 +70,19 @@ def not_typed(line: str) -> str:
 
 def outside(words: str) -> str:
     """Without what holdfast itself once said: from `<holdfast-…>` to its end. Where that has been lost,
-    to the next empty line, of which we write none."""
+    to the next empty line, of which we write none. And without what it says around that."""
+    words = _unfenced(words)
+    if BLOCK not in words and RULES_TITLE not in words:
+        return words
+    return "\n".join(line for line in words.split("\n") if not _is_ours(line))
+
+
+def _is_ours(line: str) -> bool:
+    line = line.strip(_QUOTED)
+    return line.startswith(BLOCK) or line == RULES_TITLE or line.lstrip(_NUMBERED) in RULES
+
+
+def _unfenced(words: str) -> str:
     start = words.find("<" + _NAME)
     if start < 0:
         return words

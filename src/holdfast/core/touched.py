@@ -35,6 +35,14 @@ OPENED = "opened "
 _PROSE = (".md", ".txt", ".rst")
 
 
+#: What a brief names of holdfast's own, and has been looked at for that.
+_CHECKPOINTS, _SESSIONS, _OVERFLOW = "/.claude/checkpoints/", "/sessions/", "/overflow.md"
+
+
+def _row() -> list:
+    return [0, 0, 0.0, 0.0, 0, []]
+
+
 class Touched:
     def __init__(self) -> None:
         self.files: dict = {}  # path -> [opened, edits, lasting, fading, turn, symbols]
@@ -45,7 +53,9 @@ class Touched:
     # Files
 
     def mention(self, path: str, weight: float, turn: int) -> list:
-        row: list = self.files.pop(path, None) or [0, 0, 0.0, 0.0, turn, []]
+        if _CHECKPOINTS in path or (path.endswith(_OVERFLOW) and _SESSIONS in path):
+            return _row()
+        row: list = self.files.pop(path, None) or _row()
         row[3] = row[3] * 2.718 ** ((row[4] - turn) / _FADES) + weight
         row[2] += weight * _STAYS
         row[4] = turn
