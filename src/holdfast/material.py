@@ -14,6 +14,7 @@ from holdfast.core.state import State
 from holdfast.core.worth import Item, weighed
 from holdfast.disk import checkpoints, client, files, gathered, results, spool, trail, worktree
 from holdfast.disk.folder import Folder
+from holdfast.disk.home import is_safe_name
 from holdfast.disk.words import Words
 from holdfast.errors import BadInput, is_full
 
@@ -192,6 +193,10 @@ class Looked(Material):
         super().__init__(state, nothing, app, transcript, checkpoints.known_key(app.home) or bytes(32))
         self._facts = self._gather(Facts(), 1 << 62, 1e9)
         self._team = []  # whether they are at work nobody can tell by a transcript
+
+    def cold(self) -> list[str]:
+        """A copy may have a name that no session has."""
+        return super().cold() if is_safe_name(self.state.session) else []
 
 
 def redactor_of(app: Holdfast, project: str, key: bytes = b"") -> Redactor:

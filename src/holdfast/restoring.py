@@ -16,7 +16,7 @@ from holdfast.core.plain import PER_TOKEN, ago, excerpt, length, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.state import State
 from holdfast.core.worth import weighed
-from holdfast.disk import checkpoints, gathered, sessions
+from holdfast.disk import checkpoints, files, gathered, sessions
 from holdfast.disk.kept import Kept, look
 from holdfast.errors import HoldfastError, is_full
 from holdfast.material import Ground, Material, redactor_of
@@ -98,7 +98,8 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     whole = overflow.keep(app, state, facts, tasks, errors, later=bool(state.heard.owed))
     says = f"Kept by holdfast from before the compaction. {DATA}"
     says += (_NEWER if material.stays_from else "") + _unsaved(app)
-    says += _more(state.heard.saved.get("path", ""), whole)
+    saved = state.heard.saved.get("path", "")
+    says += _more(saved if saved and files.is_there(saved) else "", whole)
     now = _now(event, state, app, material) + _open_agents(material)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
     budget = binding.budget(app, material.ground.project)

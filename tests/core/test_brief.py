@@ -85,6 +85,15 @@ def test_a_session_in_which_nothing_was_said_has_no_brief():
     assert lines(facts_of(Script()), 1500, [], []) == []
 
 
+def test_tasks_in_progress_leave_room_for_what_was_said():
+    script = Script()
+    script.prompt("Always keep the port at 5433")
+    many = [("in_progress", f"task number {n} " + f"of the harbour wall {n} " * 5) for n in range(40)]
+    found = lines(facts_of(script), 1500, many, [])
+    assert sum(line.startswith("In progress: ") for line in found) == 4
+    assert "> Always keep the port at 5433" in found
+
+
 def test_it_says_where_things_stand_first_and_then_what_was_said_in_order():
     script = Script()
     script.prompt("Always keep the port at 5433")

@@ -97,6 +97,14 @@ def test_after_a_compaction_the_model_is_told_what_a_summary_loses(work, home):
     assert len("\n".join(said)) <= 1500 * 3.5
 
 
+def test_a_checkpoint_that_somebody_removed_is_not_named(work, home):
+    work.hook("PreCompact")
+    path = entries(home)[0]["path"]
+    assert f" More: {path}" in work.start("compact")
+    Path(path).unlink()
+    assert path not in work.start("compact")
+
+
 def test_what_was_weighed_for_a_checkpoint_serves_the_brief(work):
     work.hook("PreCompact")
     path = work.folder() / "facts.json"

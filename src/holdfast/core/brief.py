@@ -24,6 +24,8 @@ _FILES, _COMMANDS = (240, 1200, 0.73), (260, 400, 0.22)
 _SMALL = 700
 _COMMIT = 90
 _EDITS, _CHECKS, _OPEN = 4, 8, 2
+#: Lines for tasks that are in progress: they must not leave the rest without room.
+_GOING = 4
 
 
 def lines(
@@ -83,7 +85,7 @@ def standing(facts: Facts, tasks: list[tuple[str, str]], commits: int = 5) -> li
     going = [subject for status, subject in tasks if status == "in_progress"]
     waiting = [subject for status, subject in tasks if status not in ("in_progress", *_DONE)]
     finished = [subject for status, subject in tasks if status == "completed"]
-    found += _listed("In progress: ", going, "; ")
+    found += _listed("In progress: ", going, "; ")[:_GOING]
     found += _listed("To do: ", waiting, "; ")[:3]
     found += _listed("Done: ", finished[-12:], "; ")[:2]
     return found

@@ -161,8 +161,8 @@ class Composer(Quoted):
             if looks(given) and found:
                 continue
             error = self._error(row[3:5], given)
-            if error.startswith(_MISUSED):
-                continue
+            if error.startswith(_MISUSED) or not (error or given):
+                continue  # or nobody knows any more what it was
             old += row[3] < since
             found.append((f"{failed}: {error}", self._where(view, row[3:5])))
         return found[::-1]

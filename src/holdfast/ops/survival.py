@@ -14,6 +14,7 @@ from holdfast.core import brief as briefs
 from holdfast.core import checkpoint
 from holdfast.core import preserve as preserves
 from holdfast.core import receipt as judged
+from holdfast.core.fence import inert
 from holdfast.core.lines import Account, records
 from holdfast.core.plain import PER_TOKEN
 from holdfast.core.spoken import said
@@ -135,7 +136,7 @@ def brief(
     granted = binding.budget(app, made.ground.project)
     bound = binding.after_compaction(app, made, tokens, granted)
     lines = briefs.lines(made.facts, made.weighed, tokens, made.tasks, made.errors, granted, bound)
-    text = "\n".join(lines)
+    text = "\n".join(map(inert, lines))  # an agent may be the one who looks
     return Text(text, _tokens(text), made.state.session)
 
 
