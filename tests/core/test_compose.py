@@ -186,6 +186,19 @@ def test_tasks_come_from_all_three_sources_with_their_states():
     ]
 
 
+def test_pictures_do_not_hide_the_newest_prompt(tmp_path):
+    script = Script()
+    for number in range(8):
+        picture = {"type": "image", "source": {"type": "base64", "data": "A" * 600_000}}
+        content = [text(f"Now build wing {number} of the tower"), picture]
+        script.line("user", message={"role": "user", "content": content}, promptSource="typed")
+        script.answer(text("I do."))
+    path = tmp_path / "pictures.jsonl"
+    path.write_bytes(script.bytes())
+    goal = [plain(item) for item in sections(script, words=Words(str(path)))["Goal"]]
+    assert (goal[0], goal[-1]) == ("Now build wing 0 of the tower", "Then: Now build wing 7 of the tower")
+
+
 def test_a_plan_that_was_accepted_is_goal_and_plan():
     script = Script()
     script.line("user", **handed_on("# Raise the gate\n\n1. measure\n2. raise", "slowly"))

@@ -96,7 +96,9 @@ class Composer(Quoted):
 
     def goal(self) -> list[str]:
         rows = [(view, row) for view in self.views for row in view.prompts if row[3]]
-        prompts = [(self._prompt(row), view, row) for view, row in rows[:1] + rows[1:][-_PROMPTS:]]
+        # Pictures may take all that may be read: the newest before the others, after what it began with.
+        newest = [(self._prompt(row), view, row) for view, row in rows[:1] + rows[:0:-1][:_PROMPTS]]
+        prompts = newest[:1] + newest[:0:-1]
         told = [prompt for prompt in prompts if prompt[0] and not _is_command(prompt[0])]
         return [
             f"{'Then: ' if number else ''}{excerpt(words, 240)}{self._where(view, row[1:3])}"
