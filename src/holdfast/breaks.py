@@ -12,7 +12,7 @@ from holdfast.app import Holdfast
 from holdfast.clock import at, now, rfc3339
 from holdfast.core import decide
 from holdfast.core.events import Event, calls, command, exit_code, was_run
-from holdfast.core.fold import commits, runs_tests
+from holdfast.core.fold import called, commits, runs_tests
 from holdfast.core.jsontext import text
 from holdfast.core.outcome import outcome
 from holdfast.core.plain import excerpt, one_line
@@ -139,7 +139,7 @@ def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) 
 def _stood(call: dict, event: Event) -> bool:
     """Whether the tree is still the one that the tests of a call ran on, when the batch is over: nothing
     came after them that may have changed it and made a commit of that, or gone to another one."""
-    parts = command(call).translate(_ENDS).split("\n")
+    parts = called(command(call)).translate(_ENDS).split("\n")
     while parts and not runs_tests(parts[-1]):
         if _GIT in parts.pop():
             return False

@@ -13,7 +13,7 @@ from holdfast.core.facts import parse
 from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.redact import Redactor
-from holdfast.core.touched import bare
+from holdfast.core.touched import bare, is_check
 from holdfast.core.transcript import SENT
 from holdfast.core.units import LONGEST
 from hooks import WRONG
@@ -772,3 +772,18 @@ def test_a_commit_that_printed_nothing_is_told_by_the_log_after_it():
     made = script(use("c", "Bash", command="git commit -q -F notes && git log --oneline -3"))
     made.result("c", "9d3c0f8 Add the tide table\n1a2b3c4 Begin")
     assert facts_of(made).touched.commits == [[1, "9d3c0f8 Add the tide table"]]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("ruff check src", True),
+        ('bash -c "pytest -q"', True),
+        ('docker run image "pytest -q"', True),
+        ("'./node_modules/.bin/jest' --watch=false", True),
+        ('gh issue create --body "test plan"', False),
+        ("gh issue create -F - <<EOF\npytest\nEOF", False),
+    ],
+)
+def test_a_check_is_what_is_called_and_not_what_is_written(command, expected):
+    assert is_check(command) is expected

@@ -259,6 +259,50 @@ def test_a_command_that_runs_tests_is_known(command: str, expected: bool) -> Non
     assert runs_tests(command) is expected
 
 
+#: Each writes a line that would run tests if it were a command.
+WRITTEN = (
+    'git commit -m "Mend the gauge\n\npytest -q passes now"',
+    'gh pr create --title x --label bash --body "## Test plan\n\npytest -q"',
+    "cat > run.sh <<EOF\npytest -q\nEOF",
+    "git commit -F - <<'EOF'\nMend it\n\nnpm test\nEOF",
+    'git commit -m "$(cat <<\'EOF\'\nRan "pytest -q", and don\'t\npytest -q\nEOF\n)"',
+    "bash build.sh 2>&1 && git commit -m 'x\npytest -q'",
+    "rg 'jest|vitest|mocha' src",
+    "ls  # then pytest",
+)
+#: And each of these runs some.
+RUN = (
+    'git commit -m "a\nb" && pytest -q',
+    "cat > t.py <<EOF\nx\nEOF\npytest -q t.py",
+    'bash -c "cd x && pytest -q"',
+    "docker run --rm image sh -lc 'cd x; pytest -q tests'",
+    'docker run image "cd x && pytest -q"',
+    'said="$(cd x && pytest -q)"',
+    "bash 2>&1 <<EOF\ncd x\npytest -q\nEOF",
+    "cat <<EOF | bash\ncd x\npytest -q\nEOF",
+    'pytest -k "a and b"',
+    "echo $((x<<y)) 'a b'\npytest",
+    "# don't mind\npytest",
+)
+
+
+@pytest.mark.parametrize("command", WRITTEN)
+def test_a_command_in_what_is_written_is_not_run(command):
+    assert not runs_tests(command)
+    assert not commits(f"gh issue create --body '{command.replace(chr(39), '')}\ngit commit'")
+
+
+@pytest.mark.parametrize("command", RUN)
+def test_a_command_beside_what_is_written_or_handed_to_a_shell_is(command):
+    assert runs_tests(command)
+
+
+def test_brackets_and_quotes_however_deep_are_no_trouble():
+    for command in ("(" * 5000, '"$(' * 5000, "pytest " + "<<A " * 1000 + "\n" * 3000, "'pytest \\"):
+        runs_tests(f"pytest {command} git commit")
+        commits(f"git commit {command}")
+
+
 def test_where_a_task_was_worked_on_is_kept_until_it_is_open_again():
     script = Script()
     script.prompt()

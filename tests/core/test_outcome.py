@@ -27,6 +27,7 @@ RUNS = [
     ("pytest; echo done", 0, "done", None),
     ("pytest &", 0, "", None),
     ("pytest && ls | wc", 0, "5", None),
+    ("pytest -q; git commit -m 'Mend it\n\npytest -q'", 0, "", None),
     # Others.
     (
         "npx jest",

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import hostile
+import told
 from holdfast import breaks
 from holdfast.app import Holdfast
 from holdfast.disk import results, spool, worktree
@@ -326,6 +327,26 @@ def test_a_commit_is_green_only_if_it_is_what_was_tested(repository, session, ho
     green = state(home)["heard"].get("green", [""])[0]
     assert green == (commit if is_green else "")
     assert "Tests passed: 12 tests" in [save["task"] for save in settled(home, 1)]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'git commit -m "Mend the gauge\n\npytest -q passes now"',
+        'gh pr create --title x --body "## Test plan\n\npytest -q"',
+        "cat > run.sh <<EOF\npytest -q\nEOF",
+    ],
+)
+def test_a_command_that_only_writes_of_tests_has_run_none(command, home, tmp_path):
+    work = told.Work(home, told.repository(tmp_path / "written"))
+    work.prompt("go")
+    work.call("Bash", "done", {"stdout": "done"}, command=command)
+    work.hook("PostToolBatch", tool_calls=[ran(command, "done")])
+    work.hook("PreCompact")
+    made = "\n".join(newest(home).sections["Commands and Tests"])
+    assert "green" not in made
+    assert "Last test" not in made
+    assert not state(home)["heard"].get("green")
 
 
 def test_where_no_process_can_be_started_nothing_of_a_batch_is_lost(home, tmp_path):

@@ -16,6 +16,8 @@ _BUILDERS = frozenset(
 )
 _COMMITTING = frozenset("commit rebase merge cherry-pick revert am pull".split())
 _SEPARATORS = str.maketrans(";&|()", "     ")
+#: Without one of these a command writes nothing that could be taken for another.
+_WRITES = ("'", '"', "<<", "#")
 _DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
 _ANSWERING = ("answer", "result", "boundary", "micro")
 _LONGEST_NAME, _LONGEST_ID = 1024, 64
@@ -171,6 +173,10 @@ def _use(seen: Seen, entry: Entry, call: str, tool: str, given: dict) -> None:
 
 def runs_tests(command: str) -> bool:
     """Whether a shell command runs tests: a test runner, `<builder> test`, or a script named so."""
+    return _names_tests(command) and _names_tests(called(command))
+
+
+def _names_tests(command: str) -> bool:
     before = ""
     for word in command[:4096].translate(_SEPARATORS).split():
         folder, _, name = word.rpartition("/")
@@ -182,6 +188,10 @@ def runs_tests(command: str) -> bool:
 
 def commits(command: str) -> bool:
     """Whether a shell command may leave another commit: `git commit`, `git -C lib rebase` …"""
+    return _names_commit(command) and _names_commit(called(command))
+
+
+def _names_commit(command: str) -> bool:
     words = command[:4096].translate(_SEPARATORS).split()
     for at, word in enumerate(words):
         if word.rpartition("/")[2] == "git":
@@ -194,6 +204,15 @@ def commits(command: str) -> bool:
                 if given in ("-C", "-c"):
                     next(rest, "")
     return False
+
+
+def called(command: str) -> str:
+    """Without what a command only writes, a message of a commit or a script, which may name others."""
+    if not any(mark in command for mark in _WRITES):
+        return command
+    from holdfast.core import shell  # few commands name tests or a commit, and write something
+
+    return shell.called(command)
 
 
 def _results(seen: Seen, entry: Entry) -> None:

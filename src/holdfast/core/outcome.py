@@ -4,7 +4,7 @@ A status speaks for the tests only where theirs is the one the shell hands on: o
 tail's. Then what was printed decides, and where that says nothing, nothing is known.
 """
 
-from holdfast.core.fold import runs_tests
+from holdfast.core.fold import called, runs_tests
 
 #: Words after a number, as pytest, jest, vitest, mocha, cargo, rspec and others print them; `all` of them,
 #: whatever became of each: `12 total`, `12 examples`.
@@ -46,7 +46,7 @@ def outcome(command: str, status: int, printed: str) -> Outcome | None:
 
 def _speaks(command: str) -> bool:
     """Whether the status of the command is that of its tests: they are what runs last, by itself."""
-    last = [part for part in command.replace("&&", "\n").split("\n") if part.strip()][-1:]
+    last = [part for part in called(command).replace("&&", "\n").split("\n") if part.strip()][-1:]
     alone = "".join(last).replace("2>&1", "")
     return runs_tests(alone) and not any(mark in alone for mark in ("|", ";", "&"))
 

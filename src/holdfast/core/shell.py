@@ -1,4 +1,4 @@
-"""Which files a shell command shows or writes, as far as its words tell.
+"""Which files a shell command shows or writes, and what it calls, as far as its words tell.
 
 Only what is plainly written: no variables, no patterns, no scripts. A command that is not known shows
 nothing, whatever it names.
@@ -34,6 +34,16 @@ SHOWN, CHANGED, PUT = "shown", "changed", "put"
 _END, _BREAK, _INTO, _FROM = "\0", ";|&\n()", ">", "<"
 _IN_NAMES = frozenset("_@%+:,./~-")
 _LONGEST_ENDING = 10
+#: Programs that run the text they are given.
+_RUN = frozenset(
+    (
+        *("ash", "bash", "cmd", "dash", "docker", "docker-compose", "eval", "fish", "ksh", "kubectl"),
+        *("nix-shell", "podman", "powershell", "pwsh", "script", "sh", "ssh", "su", "watch", "wsl", "zsh"),
+    )
+)
+#: What stands between words that are looked at one by one.
+_APART = str.maketrans(";&|()", "     ")
+_DEEPEST = 8
 
 
 def files(command: str, folder: str) -> list[tuple[str, str]]:
@@ -53,6 +63,79 @@ def files(command: str, folder: str) -> list[tuple[str, str]]:
             how = CHANGED if in_place else SHOWN
             found.update(dict.fromkeys((path, how) for path in _paths(place, _given(program, words[1:]))))
     return list(found)
+
+
+def called(command: str) -> str:
+    """A command without what it only writes: quoted text of more than a word, the bodies of here-documents,
+    comments. What is handed to a shell stays, and so does what a quoted text has put into it: $(…)."""
+    return _called(command[:_LOOKED_AT] + _END, 0, 0)[0].replace(_END, "")
+
+
+def _called(command: str, at: int, depth: int) -> tuple[str, int]:
+    """(what is called from there on, up to the bracket that closes it, and where that is)."""
+    done: list[str] = []
+    pipe: list[tuple[str, str]] = []  # as it stands, without what is only written
+    ends: list[tuple[str, bool]] = []  # of here-documents: the word, whether a shell is given it
+    opened: list[str] = []
+    while at < len(command) and not (depth and command[at] == ")"):
+        start, char = at, command[at]
+        at += 1
+        less = char
+        if char == "\\":
+            at += 1
+            less = command[start:at]
+        elif char in "'\"":
+            less, at = _quoted(command, at, char, depth)
+        elif char == "#" and command[start - 1 : start] in ("", *" \t\n;|&("):
+            at, less = _line_end(command, at), ""
+        elif command.startswith("((", start):  # arithmetic: << shifts there
+            at = command.find("))", at) + 1 or at
+            less = command[start:at]
+        elif char == "(" and depth < _DEEPEST:
+            inner, at = _called(command, at, depth + 1)
+            less, at = f"({inner})", at + 1
+        elif char == _FROM and command.startswith(_FROM, at):
+            name, at = _here(command, at)
+            less = command[start:at]
+            opened += [name] if name else []
+        pipe.append((command[start:at], less))
+        is_both = ">" in command[start - 1 : at + 1]  # 2>&1, &>: nothing ends there
+        if char in (";", "\n", _END) or (char == "&" and not is_both) or command.startswith("||", start):
+            is_run = _is_run(pipe)
+            done += [pair[not is_run] for pair in pipe]
+            ends += [(name, is_run) for name in opened]
+            pipe, opened = [], []
+        while char == "\n" and ends:
+            name, is_run = ends.pop(0)
+            start, at = at, _after(command, at, name)
+            done.append(command[start:at] if is_run else "")
+    is_run = _is_run(pipe)
+    return "".join([*done, *(pair[not is_run] for pair in pipe)]), at
+
+
+def _quoted(command: str, at: int, quote: str, depth: int) -> tuple[str, int]:
+    """(what a text calls, in its quotes, or, of one word, all of it; where what comes after it begins)."""
+    start, calls = at, []
+    while at < len(command) and command[at] != quote:
+        if quote == '"' and command[at] == "\\":
+            at += 1
+        elif quote == '"' and command.startswith("$(", at) and depth < _DEEPEST:
+            inner, at = _called(command, at + 2, depth + 1)
+            calls.append(f"$({inner})")
+        at += 1
+    text = command[start:at]
+    is_word = not calls and len(text.translate(_APART).split()) < 2
+    return quote + (text if is_word else " ".join(calls)) + quote, at + 1
+
+
+def _is_run(pipe: list[tuple[str, str]]) -> bool:
+    """Whether one of its programs runs what it is given. What stands behind an option is its value."""
+    before = ""
+    for word in "".join(less for _, less in pipe).translate(_APART).split():
+        if word.rpartition("/")[2] in _RUN and not before.startswith("--"):
+            return True
+        before = word
+    return False
 
 
 def _given(program: str, words: list[str]) -> list[str]:

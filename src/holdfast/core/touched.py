@@ -4,6 +4,7 @@ A file that was only named in passing (in a listing, in an error) counts a littl
 agent needs after a compaction it has never opened before it.
 """
 
+from holdfast.core.fold import called
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file
 
@@ -187,6 +188,10 @@ def paths(words: str) -> list[str]:
 
 def is_check(command: str) -> bool:
     """Whether it tests, lints or builds: whoever goes on will want to run it again."""
+    return _names_check(command) and _names_check(called(command))
+
+
+def _names_check(command: str) -> bool:
     words = bare(command).split()
     if not words or words[0].rpartition("/")[2] in _LOOKS or words[0] == "git":
         return False
