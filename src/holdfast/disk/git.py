@@ -1,37 +1,86 @@
-"""What only git itself can tell of a working tree: it is started, bounded in time and in what it prints."""
+"""What only git itself can tell of a working tree: it is started, bounded in time and in what it prints.
+
+A repository may come from anyone, and its own configuration names commands that git would run: hooks, a
+monitor of files, a program for differences, one that text is put through, a way to a server. None is run.
+Filters cannot be turned off without their names, so a repository that has any of its own is not asked for
+what needs them; those of the user's own settings go on.
+"""
 
 import posix
 import time
 
 from holdfast.clock import elapsed
-from holdfast.disk.worktree import ENCODING, MOST_BYTES, Worktree, short_name
+from holdfast.disk import files
+from holdfast.disk.worktree import ENCODING, MOST_BYTES, Worktree, configs, find, short_name
+from holdfast.errors import BadInput
 
 #: Seconds git is waited for.
 PATIENCE_S = 0.4
 _MOST_STAT = 4000
 #: Bytes of a commit (its message may be of any length), and of the names of its files.
 _MOST_COMMIT, _MOST_NAMES = 1 << 16, 1 << 22
+_HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+#: Nothing is brought from anywhere, whatever way a repository names. Older versions know only the second.
+ALONE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+#: Git does not look into submodules: each has a configuration of its own.
+_NOT_BELOW = "--ignore-submodules=dirty"
+#: Bytes of a configuration, of which more are not looked at; and how its sections begin that may name a
+#: filter. Git does not mind capitals.
+_LARGEST_CONFIG = 1 << 18
+_FILTERS = (b"[filter", b"[include")
+_SUBMODULE, _MOST_INDEX = b"160000 ", 1 << 24
 #: Processes that were killed and had not gone yet.
 _LEFT: list[int] = []
 
 
-def is_clean(tree: Worktree, environ: dict[str, str]) -> bool:
+def is_clean(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_S) -> bool:
     """Whether the working tree holds its commit and nothing else. Only git itself can tell; it is asked
     after tests have run, which took longer, and not waited for beyond a bound."""
-    asked = ["-C", tree.root, "-c", "core.fsmonitor=false", "status", "-z", "--untracked-files=normal"]
-    printed = _git(environ, asked, 1, PATIENCE_S)
-    return printed == b""
+    until = elapsed() + seconds
+    asked = ["status", "-z", "--untracked-files=normal", _NOT_BELOW]
+    if _in_tree(tree, environ, asked, 1, seconds) != b"":
+        return False
+    if not files.is_there(f"{tree.root}/.gitmodules"):
+        return True
+    listed = _in_tree(tree, environ, ["ls-files", "-s", "-z"], _MOST_INDEX, until - elapsed())
+    if listed is None or len(listed) >= _MOST_INDEX:
+        return False
+    paths = [row.partition(b"\t")[2] for row in listed.split(b"\0") if row.startswith(_SUBMODULE)]
+    below = [f"{tree.root}/{path.decode(ENCODING, 'surrogateescape')}" for path in paths]
+    found = [find(path) for path in below if files.is_there(path + "/.git")]
+    return all(one and one.root != tree.root and is_clean(one, environ, until - elapsed()) for one in found)
 
 
 def diff_stat(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_S) -> list[str]:
     """`git diff --stat` against the commit, in at most so many lines; [] where git does not say."""
-    asked = ["-C", tree.root, "-c", "core.fsmonitor=false"]
-    asked += ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "HEAD"]
-    printed = _git(environ, asked, _MOST_STAT, seconds)
+    asked = ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "--submodule=short"]
+    asked += [_NOT_BELOW, "HEAD"]
+    printed = _in_tree(tree, environ, asked, _MOST_STAT, seconds)
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
     if len(printed or b"") >= _MOST_STAT:  # the last one was cut
         lines.pop()
     return [line.strip() for line in lines if line.strip()]
+
+
+def _in_tree(
+    tree: Worktree, environ: dict[str, str], asked: list[str], most: int, seconds: float
+) -> bytes | None:
+    """What git says of the files of a working tree; None as well where they may go through a filter of the
+    repository's own."""
+    said = configs(tree.root)
+    if seconds <= 0 or not said or any(map(_may_filter, said)):
+        return None
+    return _git(environ, ["-C", tree.root, *asked], most, seconds, above=tree.root)
+
+
+def _may_filter(config: str) -> bool:
+    try:
+        said = files.read(config, _LARGEST_CONFIG).lower()
+    except FileNotFoundError:
+        return False
+    except (OSError, BadInput):  # whatever it is, git may make something of it
+        return True
+    return any(name in said for name in _FILTERS)
 
 
 def committed(common: str, commit: str, environ: dict[str, str], seconds: float) -> tuple[str, int]:
@@ -60,11 +109,16 @@ def asked(root: str, environ: dict[str, str], seconds: float) -> tuple[str, str]
     return short_name(name), commit.decode("ascii", "replace").strip()
 
 
-def _git(environ: dict[str, str], asked: list[str], most: int, seconds: float) -> bytes | None:
-    """What git prints, up to `most` bytes of it; None if it cannot be asked, fails or takes too long."""
-    words = ["git", "--no-optional-locks", *asked]
+def _git(
+    environ: dict[str, str], asked: list[str], most: int, seconds: float, above: str = ""
+) -> bytes | None:
+    """What git prints, up to `most` bytes of it; None if it cannot be asked, fails or takes too long. It
+    looks for no repository above the folder `above`."""
+    words = ["git", "--no-optional-locks", *_HARMLESS, *asked]
     environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-    environ["GIT_NO_LAZY_FETCH"] = "1"  # nothing is brought from anywhere
+    environ.update(ALONE)
+    if above:
+        environ["GIT_CEILING_DIRECTORIES"] = above.rpartition("/")[0] or "/"
     for left in _LEFT.copy():
         if _gone(left) and left in _LEFT:
             _LEFT.remove(left)

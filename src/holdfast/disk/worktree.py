@@ -77,6 +77,18 @@ def real(folder: str) -> str:
         return folder
 
 
+def configs(root: str) -> list[str]:
+    """The files in which the repository of a working tree may say how git is to work there, and those of a
+    bare one in the same folder: git takes that where the other is damaged. [] where they cannot be told."""
+    try:
+        both = [(git, _common(git)) for git in (_git_of(root), root)]
+    except _UNREADABLE:
+        return []
+    return [
+        path for git, common in both if common for path in (f"{common}/config", f"{git}/config.worktree")
+    ]
+
+
 def log_size(tree: Worktree) -> int:
     """Bytes of git's own log of where HEAD was; 0 where there is none."""
     try:

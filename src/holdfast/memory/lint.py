@@ -11,6 +11,7 @@ from itertools import combinations
 
 from holdfast.core.plain import one_line
 from holdfast.disk import worktree
+from holdfast.disk.git import ALONE
 from holdfast.memory.conflicts import claim, conflict
 from holdfast.memory.topics import (
     INDEX,
@@ -139,7 +140,7 @@ def _gone(project: str, names: list[str]) -> set[str]:
         return set()
     command = ["git", "--no-optional-locks", "-C", project, "cat-file", "--batch-check"]
     spelled = [f"{where}{name}" for name in names for where in ("", "refs/remotes/origin/")]
-    alone = {**os.environ, "GIT_NO_LAZY_FETCH": "1"}  # a partial clone would ask its server
+    alone = {**os.environ, **ALONE}  # a partial clone would ask its server
     try:
         done = subprocess.run(  # noqa: S603
             command,

@@ -7,6 +7,7 @@ import subprocess
 
 from holdfast.core import together
 from holdfast.disk import worktree
+from holdfast.disk.git import ALONE
 
 _MOST_COMMITS, _MOST_PATHS = 1000, 1000
 _PATIENCE_S = 10
@@ -35,7 +36,7 @@ def _commits(root: str, names: list[str], environ: dict[str, str]) -> list[list[
     try:
         done = subprocess.run(  # noqa: S603
             command,
-            env={**clean, "GIT_NO_LAZY_FETCH": "1", "GIT_LITERAL_PATHSPECS": "1"},
+            env={**clean, **ALONE, "GIT_LITERAL_PATHSPECS": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PATIENCE_S,
