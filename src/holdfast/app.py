@@ -24,7 +24,7 @@ class Holdfast:
     """`trouble` says what is wrong with the settings. A hook goes on without them; a person who
     asks is told. `in_hook`: somebody waits, and a disk that does not answer must not be waited for. From
     `began`, by `clock.elapsed`, there are `seconds`; `ring` sets the moment at which Late is raised.
-    `full`: the disk has no room, and what is said is said from memory."""
+    `full`: the disk has no room, or home is not to be written to, and what is said is said from memory."""
 
     __slots__ = (
         *("began", "client_dir", "compiled", "config", "environ", "full", "home", "in_hook", "ring"),

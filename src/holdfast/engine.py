@@ -19,7 +19,7 @@ from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
 from holdfast.core.state import State
 from holdfast.disk import compiled, files, sessions, trail, transcripts
-from holdfast.errors import MISTAKES, BadInput, HoldfastError, Late, is_full
+from holdfast.errors import MISTAKES, BadInput, HoldfastError, Late, is_shut
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
 #: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
@@ -46,6 +46,7 @@ _SETTLED = 4
 _TEACHES = ("PreCompact", "SessionEnd")
 #: When something may have to be said into the session, and when what a summary lost can be put back.
 _SPEAKS = ("PreCompact", "SessionStart", "PostCompact")
+_SAID = ("PreCompact", "SessionStart")  # of those, when something is
 _BATCH = "PostToolBatch"
 _ADDS = ("UserPromptSubmit", _BATCH)
 #: In the environment of a client that a part of holdfast has started: which.
@@ -84,7 +85,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
     if event.name in _SPEAKS:
         _load_early(app)
     home = app.home
-    with sessions.lock(home.session(event.session, event.agent)):
+    with _locked(event, app):
         state = sessions.load(home, event.session, event.agent)
         _take_in(state, event, app)
         is_waited_for = app.in_hook and event.name == _BATCH
@@ -101,14 +102,10 @@ def handle(event: Event, app: Holdfast) -> Reply:
             broken = _breakpoints(state, event, app)
         is_cold = is_cold_due(state, event, reading.fill, app.config)
         later = is_waited_for and not tells and _owes(state, event, now.rung, app)
-        try:
-            sessions.sample(home, state, reading, event.at)
-            taken = _save(state, event, app, reading, now.rung, once, later)
-        except OSError as problem:
-            if not is_full(problem):
-                raise
-            # What is to be said is said from memory; of the ladder nothing: it would be said every time.
-            app.full, taken, tells = problem, {}, []
+        taken = {} if app.full else _remember(state, event, app, reading, now.rung, once, later)
+        # Where nothing can be saved, what is to be said is said from memory; of the ladder nothing, for it
+        # would be said every time.
+        tells = [] if app.full else tells
         if state.heard.asked and not later:
             _by_mail("acknowledge", state, event, app)
         answer = _say(event, state, app, once) if says else ""
@@ -118,7 +115,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
             answer = watch.tell(tells, event, state, app, reading, now)
         elif not says:
             answer = _report(event, state, app, reading, now)
-        if is_cold and not is_waited_for:
+        if is_cold and not is_waited_for and not app.full:
             from holdfast import coldwork  # every ten turns at most
 
             coldwork.compress(state, app, _path(state, event))
@@ -135,6 +132,20 @@ def handle(event: Event, app: Holdfast) -> Reply:
     if not app.full and (later or broken is None or (is_cold and is_waited_for)):
         return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, event.data))
     return Reply(reading, answer, taken)
+
+
+def _locked(event: Event, app: Holdfast) -> "files.Lock | files.Unlocked":
+    """The session's lock. Where it cannot be had because nothing can be written, a compaction is spoken at
+    all the same; what else there is would be of no use without being remembered."""
+    try:
+        held = sessions.lock(app.home.session(event.session, event.agent))
+        held.take()
+    except OSError as problem:
+        if event.name not in _SAID or not is_shut(problem):
+            raise
+        app.full = problem
+        return files.Unlocked()
+    return held
 
 
 def _end(event: Event, state: State, app: Holdfast) -> None:
@@ -212,6 +223,20 @@ def _report(event: Event, state: State, app: Holdfast, reading: Reading, now: gu
 def _owes(state: State, event: Event, rung: int, app: Holdfast) -> bool:
     """Whether there is a checkpoint to be taken now."""
     return bool(due(state, event, rung, app.config) or state.heard.owed) and is_time(state, event)
+
+
+def _remember(
+    state: State, event: Event, app: Holdfast, reading: Reading, rung: int, once: _Once, later: bool
+) -> dict:
+    """What was measured and what is to be saved, where anything can be."""
+    try:
+        sessions.sample(app.home, state, reading, event.at)
+        return _save(state, event, app, reading, rung, once, later)
+    except OSError as problem:
+        if not is_shut(problem):
+            raise
+        app.full = problem
+        return {}
 
 
 def _save(

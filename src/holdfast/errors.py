@@ -62,6 +62,13 @@ def is_full(problem: OSError) -> bool:
     return problem.errno in (EDQUOT, ENOSPC)
 
 
+def is_shut(problem: OSError) -> bool:
+    """Whether nothing can be written there: no room, read-only, or somebody else's."""
+    from errno import EACCES, EPERM, EROFS
+
+    return is_full(problem) or problem.errno in (EACCES, EPERM, EROFS)
+
+
 #: Mistakes of ours, as Python tells them. Caught where one part must not cost the others: what is gathered
 #: may lack a record, but a checkpoint is taken.
 MISTAKES = (TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, ValueError)

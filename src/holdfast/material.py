@@ -16,7 +16,7 @@ from holdfast.disk import checkpoints, client, files, gathered, results, spool, 
 from holdfast.disk.folder import Folder
 from holdfast.disk.home import is_safe_name
 from holdfast.disk.words import Words
-from holdfast.errors import BadInput, is_full
+from holdfast.errors import BadInput, is_shut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Material:
         try:
             gathered.save(self.app.home, self.state, facts)
         except OSError as problem:  # they are gathered again, from where they were
-            if not is_full(problem):
+            if not (self.app.full or is_shut(problem)):
                 raise
 
     def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
@@ -178,7 +178,14 @@ class Material:
         from holdfast.disk import summaries
 
         state = self.state
-        newest = summaries.newest(self.app.home, state.session, _COLD, state.agent)
+        try:
+            newest = summaries.newest(self.app.home, state.session, _COLD, state.agent)
+        except OSError as problem:  # the block does without them
+            whose = {"session": state.session, "agent": state.agent}
+            trail.note(
+                self.app.home, "degraded.summaries", **whose, what=f"{type(problem).__name__}: {problem}"
+            )
+            return []
         return [line(summary) for summary in newest]
 
     def branch(self) -> str:
@@ -207,6 +214,8 @@ def redactor_of(app: Holdfast, project: str, key: bytes = b"") -> Redactor:
 def _key(app: Holdfast) -> bytes:
     """Made once, with writes that a disk may not answer to."""
     known = checkpoints.known_key(app.home)
+    if app.full and not known:  # none can be made: of what is said now, nothing is compared later
+        return posix.urandom(32)
     if known or not app.in_hook:
         return known or checkpoints.seal_key(app.home)
     (made,) = by_a_child(app, lambda tell, _: tell([checkpoints.seal_key(app.home).hex()]))

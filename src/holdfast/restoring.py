@@ -18,7 +18,7 @@ from holdfast.core.state import State
 from holdfast.core.worth import weighed
 from holdfast.disk import checkpoints, files, gathered, sessions
 from holdfast.disk.kept import Kept, look
-from holdfast.errors import HoldfastError, is_full
+from holdfast.errors import HoldfastError, is_full, is_shut
 from holdfast.material import Ground, Material, redactor_of
 from holdfast.reconcile import Probe, after, edited
 
@@ -59,7 +59,7 @@ def say(event: Event, state: State, app: Holdfast, material: "Callable[[], Mater
     try:
         book(event, state, app, why, len(said))
     except OSError as problem:
-        if not is_full(problem):
+        if not is_shut(problem):
             raise
         app.full = problem
         why, said = _added(event, state, app, material)  # which now says so
@@ -126,7 +126,10 @@ def _allowance(state: State, app: Holdfast, key: str = "brief.tokens") -> int:
 
 
 def _unsaved(app: Holdfast) -> str:
-    return " The disk is full: nothing could be saved, and this is said from memory." if app.full else ""
+    if not app.full:
+        return ""
+    why = "The disk is full" if is_full(app.full) else "holdfast's folder cannot be written"
+    return f" {why}: nothing could be saved, and this is said from memory."
 
 
 def _more(path: str, whole: str) -> str:

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from holdfast.app import Holdfast
+from holdfast.ops.upkeep import status
 from hooks import (
     SAFETY_S,
     bound_by_modes,
@@ -116,7 +118,43 @@ def transcript_a_folder(work):
     work.path.mkdir()
 
 
+def no_samples(work):
+    (work.folder() / "samples.jsonl").chmod(0o400)
+
+
+def samples_a_folder(work):
+    (work.folder() / "samples.jsonl").unlink(missing_ok=True)
+    (work.folder() / "samples.jsonl").mkdir()
+
+
+def no_summaries(work):
+    (work.folder() / "summaries").mkdir(exist_ok=True)
+    (work.folder() / "summaries").chmod(0)
+
+
+def summaries_a_link(work):
+    (work.folder() / "summaries").symlink_to("/tmp")
+
+
+def no_state(work):
+    (work.folder() / "state.json").chmod(0)
+
+
+def state_a_ring(work):
+    (work.folder() / "state.json").unlink()
+    (work.folder() / "state.json").symlink_to("state.json")
+
+
+CACHES = {
+    no_samples: "degraded.samples",
+    samples_a_folder: "degraded.samples",
+    no_summaries: "degraded.summaries",
+    summaries_a_link: "degraded.summaries",
+    no_state: "degraded.state",
+    state_a_ring: "degraded.state",
+}
 FAULTS = (
+    *CACHES,
     *(no_facts, facts_a_folder, brief_a_folder, brief_a_link, receipts_a_folder, no_receipts),
     *(no_checkpoints, no_heads, no_key, key_damaged, read_only, session_read_only),
     *(no_transcript, transcript_gone, transcript_a_folder),
@@ -150,16 +188,63 @@ def test_what_is_only_a_cache_keeps_nobody_from_being_told(fault, work):
         assert next(note["event"] for note in notes(work.home)) in ("degraded.facts", "degraded.receipt")
 
 
-@pytest.mark.parametrize("fault", [read_only, session_read_only], ids=lambda fault: fault.__name__)
-def test_where_nothing_can_be_booked_nothing_is_said(fault, work):
-    """Every injection is booked; one that cannot be is not made."""
-    before = work.booked()
+@pytest.mark.parametrize("fault", CACHES, ids=lambda fault: fault.__name__)
+def test_what_cannot_be_used_is_noted_once_and_the_cycle_goes_on(fault, work):
     fault(work)
-    said = [run(work, name, fields)[0] for name, fields in SPEAKS]
+    for number in (1, 2):
+        work.say(f"The keel is laid: {number}.")
+        work.path.write_bytes(work.script.bytes())
+        block, _ = run(work, "PreCompact", {})
+        brief, _ = run(work, "SessionStart", {"source": "compact"})
+        assert RULE in block
+        assert RULE in brief
+    noted = [note for note in notes(work.home) if note["event"] == CACHES[fault]]
+    assert len(noted) == (2 if CACHES[fault] == "degraded.summaries" else 1)  # each block does without
+    assert str(work.folder()) in noted[0]["what"]
+    app = Holdfast.open(environ(work.home))
+    named = [check.what for check in status(app).checks if not check.ok]
+    assert any(noted[0]["what"] in what for what in named)
+
+
+def all_read_only(work):
+    for place in [*work.home.rglob("*"), work.home]:
+        place.chmod(0o500 if place.is_dir() else 0o400)
+
+
+def no_lock(work):
+    (work.folder() / "lock").chmod(0)
+
+
+@pytest.mark.parametrize(
+    "fault", [read_only, session_read_only, all_read_only, no_lock], ids=lambda fault: fault.__name__
+)
+def test_where_nothing_can_be_written_a_compaction_is_spoken_at_from_memory(fault, work):
+    state = (work.folder() / "state.json").read_bytes()
+    fault(work)
+    said = {
+        (name, fields.get("source", "")): run(work, name, fields)[0]
+        for name, fields in (*SPEAKS[:2], *SPEAKS[2:4])
+    }
     for place in [work.home, *work.home.rglob("*")]:
         place.chmod(0o700 if place.is_dir() else 0o600)
-    assert not any(said)
-    assert work.booked() == before
+    assert RULE in said["PreCompact", ""]
+    brief = said["SessionStart", "compact"]
+    assert RULE in brief
+    assert "the buoy must blink" in brief
+    assert "holdfast's folder cannot be written: nothing could be saved" in brief
+    assert not said["UserPromptSubmit", ""]  # it would be said again at every prompt
+    assert (work.folder() / "state.json").read_bytes() == state
+
+
+def test_where_there_was_nothing_yet_and_nothing_can_be_written_it_is_the_same(home, tmp_path):
+    fresh = day(Work(home, repository(tmp_path / "tidegate")))
+    fresh.path.write_bytes(fresh.script.bytes())
+    home.mkdir(exist_ok=True)
+    home.chmod(0o500)
+    assert RULE in run(fresh, "PreCompact", {})[0]
+    assert RULE in run(fresh, "SessionStart", {"source": "compact"})[0]
+    home.chmod(0o700)
+    assert not list(home.iterdir())
 
 
 #: Runs hooks while the disk of $HOLDFAST_HOME is full, and again when it is not; argv is where to put what

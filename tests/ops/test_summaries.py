@@ -179,3 +179,23 @@ def test_what_cannot_be_done_is_one_sentence(app: Holdfast, words: list[str], co
     assert done.returncode == code
     assert says.lower() in done.stderr.lower()
     assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_cannot_be_looked_into_is_named_and_hides_no_other(app: Holdfast) -> None:
+    place = Path(app.home.session("broken"))
+    place.mkdir()
+    (place / "summaries").symlink_to("/tmp")
+    listed = run(app, "list", "--json")
+    assert listed.returncode == 0
+    assert [one["problem"] for one in json.loads(listed.stdout) if one["problem"]] == [
+        f"{place}/summaries cannot be read: Not a directory"
+    ]
+    assert len(list_all(app)) == 5
+    assert f"{place}/summaries" in "".join(run(app, "list").stdout.split())
+    cleared = run(app, "clear", "--everything")
+    assert cleared.returncode == 1
+    assert f"{place}/summaries cannot be read: Not a directory" in cleared.stdout
+    assert [one.id for one in list_all(app)] == [""]
+    assert os.path.realpath(place / "summaries") == os.path.realpath("/tmp")
+    with pytest.raises(NotFound):
+        show(app, "")

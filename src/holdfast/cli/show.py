@@ -252,7 +252,8 @@ def _(value: Summaries) -> RenderableType:
         table.add_column(name, justify="right" if right else "left", no_wrap=name != "subject")
     for row in value:
         if row.problem:
-            table.add_row(row.id[:12], "", "", "", Text("damaged", style="red"), short(row.session_id))
+            what = Text("damaged" if row.id else row.problem, style="red")
+            table.add_row(row.id[:12], "", "", "", what, short(row.session_id))
             continue
         whose = f"{short(row.session_id)} agent {row.agent_id}" if row.agent_id else short(row.session_id)
         files = str(len(row.files_modified))
@@ -294,9 +295,10 @@ def _(value: Summary) -> RenderableType:
 
 @render.register
 def _(value: Cleared) -> RenderableType:
-    if not value.removed:
+    if not value.removed and not value.left:
         return Text("nothing to remove: there are no summaries")
     said = [f"removed {one.path}: {one.subject or 'damaged'}" for one in value.removed]
+    said += [f"{one.problem}; see what put it there, and remove it" for one in value.left]
     return Group(*[Text(words) for words in said])
 
 

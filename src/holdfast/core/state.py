@@ -24,7 +24,10 @@ class State:
         self.seen = Seen(agent)
         self.behind: Seen | None = None
         self.heard = Heard()
-        self.sampled = [0, ""]  # what the last sample said: used, source
+        self.sampled: list = [
+            0,
+            "",
+        ]  # what the last sample said: used, source, and why it could not be written
 
     @property
     def has_transcript(self) -> bool:

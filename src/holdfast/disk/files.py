@@ -118,6 +118,14 @@ def set_aside(path: str) -> str:
     return new
 
 
+def try_aside(path: str) -> str:
+    """The same, or "" where nothing can be renamed: then it stays in the way."""
+    try:
+        return set_aside(path)
+    except OSError:
+        return ""
+
+
 def aside(path: str, why: str = "damaged") -> str:
     """The name under which something is kept that cannot stay where it is."""
     return f"{path}.{why}-{rfc3339(now()).replace(':', '')}"
@@ -354,9 +362,12 @@ class Lock:
         self.fd = -1
 
     def __enter__(self) -> "Lock":
+        self.take()
+        return self
+
+    def take(self) -> None:
         if self.fd < 0:
             self._take(posix.F_LOCK)
-        return self
 
     def attempt(self) -> bool:
         """Take it unless another has it; then it is held until the `with` it is used in ends."""
@@ -380,3 +391,15 @@ class Lock:
     def _close(self) -> None:
         posix.close(self.fd)
         self.fd = -1
+
+
+class Unlocked:
+    """In place of a lock where nothing can be written: there is nothing to keep from others."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> "Unlocked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass

@@ -34,7 +34,7 @@ def load(home: Home, state: State) -> Facts:
     except FileNotFoundError:
         return Facts()
     except (Damaged, BadInput, PermissionError) as problem:
-        aside = files.set_aside(path)
+        aside = files.try_aside(path)
         said = {"session": state.session, "agent": state.agent, "what": str(problem)}
         trail.note(home, "degraded.facts", **said, aside=aside.rpartition("/")[2])
         return Facts()

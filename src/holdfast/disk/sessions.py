@@ -8,7 +8,7 @@ from holdfast.core.jsontext import dump
 from holdfast.core.state import State, parse
 from holdfast.disk import files, trail
 from holdfast.disk.home import Home, is_safe_name
-from holdfast.errors import BadInput, Damaged
+from holdfast.errors import BadInput, Damaged, is_full
 
 _LARGEST_STATE = 16 << 20
 #: How many agents are looked at: each is a file to be read while somebody waits.
@@ -23,15 +23,17 @@ def lock(folder: str) -> files.Lock:
 
 
 def load(home: Home, session: str, agent: str = "") -> State:
-    """The saved state, or a new one. A damaged file is set aside, never deleted: what can be
-    rebuilt is rebuilt from the transcript."""
+    """The saved state, or a new one. A file that is damaged, or not to be opened, is set aside, never
+    deleted: what can be rebuilt is rebuilt from the transcript."""
     path = home.session(session, agent) + "/state.json"
     try:
         return _read(path, session, agent)
     except FileNotFoundError:
         return State(session, agent)
-    except (Damaged, BadInput) as problem:
-        aside = files.set_aside(path)
+    except (Damaged, BadInput, OSError) as problem:
+        if isinstance(problem, OSError) and not _is_barred(problem):
+            raise
+        aside = files.try_aside(path)
         trail.note(
             home,
             "degraded.state",
@@ -41,6 +43,13 @@ def load(home: Home, session: str, agent: str = "") -> State:
             aside=aside.rpartition("/")[2],
         )
         return State(session, agent)
+
+
+def _is_barred(problem: OSError) -> bool:
+    """Whether it will be the same next time."""
+    from errno import EACCES, ELOOP, ENXIO, EPERM  # seldom asked for
+
+    return problem.errno in (EACCES, EPERM, ELOOP, ENXIO)
 
 
 def peek(home: Home, session: str, agent: str = "") -> State | None:
@@ -91,12 +100,13 @@ def save(home: Home, state: State) -> None:
 
 def sample(home: Home, state: State, reading: Reading, at: int) -> None:
     """One line per measurement that differs from the last; none from half a transcript that holds no
-    response, which says nothing of the whole."""
-    if state.sampled == [reading.used, reading.source] or not reading.used:
+    response, which says nothing of the whole. One that cannot be written costs nothing else; why is noted
+    once, unless the disk is full."""
+    if state.sampled[:2] == [reading.used, reading.source] or not reading.used:
         return
     if state.seen.start and not reading.context:
         return
-    state.sampled = [reading.used, reading.source]
+    state.sampled, before = [reading.used, reading.source], state.sampled[2:]
     line = {
         "v": 1,
         "at": rfc3339(at),
@@ -109,7 +119,15 @@ def sample(home: Home, state: State, reading: Reading, at: int) -> None:
         "turn": state.seen.turns,
     }
     path = home.session(state.session, state.agent) + "/samples.jsonl"
-    files.append_line(path, dump(line).encode())
+    try:
+        files.append_line(path, dump(line).encode())
+    except OSError as problem:
+        if is_full(problem):
+            raise
+        what = f"{type(problem).__name__}: {problem}"[:300]
+        state.sampled.append(what)
+        if before != [what]:
+            trail.note(home, "degraded.samples", session=state.session, agent=state.agent, what=what)
 
 
 def names(home: Home) -> list[str]:

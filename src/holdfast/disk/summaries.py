@@ -184,4 +184,10 @@ def tidy(home: Home, session: str, agent: str, before: int) -> None:
 
 
 def _open(home: Home, session: str, agent: str) -> Folder:
-    return Folder.open(home.session(session, agent), _NAME)
+    place = home.session(session, agent)
+    try:
+        return Folder.open(place, _NAME)
+    except FileNotFoundError:
+        raise
+    except OSError as problem:  # which names only the last part of the path
+        raise OSError(problem.errno, problem.strerror, f"{place}/{_NAME}") from None

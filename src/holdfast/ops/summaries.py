@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.app import Holdfast
@@ -16,7 +17,8 @@ _LEAST_PREFIX = 4
 
 @dataclass(frozen=True)
 class Summary:
-    """One summary in the form it has on disk; `problem`: why it cannot be read, and then nothing else."""
+    """One summary in the form it has on disk; `problem`: why it cannot be read, and then nothing else. One
+    without an id stands for a folder of them that cannot be looked into."""
 
     id: str
     session_id: str
@@ -44,7 +46,14 @@ class Summaries(list[Summary]):
 
 @dataclass(frozen=True)
 class Cleared:
+    """`left`: folders that cannot be looked into."""
+
     removed: Summaries
+    left: Summaries
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.left else 0
 
 
 def list_all(app: Holdfast, *, session: str | None = None, limit: int = 20) -> Summaries:
@@ -98,14 +107,15 @@ def clear(
         raise BadInput("which? Name one, or give --session ID, or --everything for those of every session")
     if everything and (name is not None or session is not None):
         raise BadInput("--everything goes with neither a name nor --session")
-    going = Summaries(_found(app, session) if name is None else [_chosen(app, name, session)])
+    found = _found(app, session) if name is None else [_chosen(app, name, session)]
+    going, left = Summaries(one for one in found if one.id), Summaries(one for one in found if not one.id)
     for one in going:
         summaries.remove(app.home, one.session_id, [one.id], one.agent_id)
-    return Cleared(going)
+    return Cleared(going, left)
 
 
 def _chosen(app: Holdfast, name: str, session: str | None) -> Summary:
-    found = _found(app, session)
+    found = [one for one in _found(app, session) if one.id]
     exact = [one for one in found if name in (one.id, one.task_id)]
     if not exact and len(name) >= _LEAST_PREFIX:
         exact = [one for one in found if one.id.startswith(name) or one.task_id.startswith(name)]
@@ -128,13 +138,25 @@ def _found(app: Holdfast, session: str | None) -> list[Summary]:
             raise NotFound(
                 f"no session {session!r} is known here; `holdfast sessions` lists those that are"
             )
-    found = [
-        _one(app, name, agent, stem)
-        for name in names
-        for agent in summaries.agents(app.home, name)
-        for stem in summaries.stems(app.home, name, agent)
-    ]
+    found = [one for name in names for one in _of(app, name)]
     return sorted(found, key=lambda one: (one.compressed_at, one.end_turn), reverse=True)
+
+
+def _of(app: Holdfast, session: str) -> Iterator[Summary]:
+    """Of one session and its agents. A folder that cannot be looked into must not hide the others."""
+    try:
+        agents = summaries.agents(app.home, session)
+    except OSError as problem:
+        agents = [""]
+        yield _amiss(session, "", "", f"{app.home.session(session)}/agents", problem)
+    for agent in agents:
+        try:
+            stems = summaries.stems(app.home, session, agent)
+        except OSError as problem:
+            yield _amiss(session, agent, "", f"{app.home.session(session, agent)}/summaries", problem)
+            continue
+        for stem in stems:
+            yield _one(app, session, agent, stem)
 
 
 def _one(app: Holdfast, session: str, agent: str, stem: str) -> Summary:
@@ -142,10 +164,15 @@ def _one(app: Holdfast, session: str, agent: str, stem: str) -> Summary:
     try:
         said = summaries.read(app.home, session, stem, agent)
     except (HoldfastError, OSError) as problem:  # one that is damaged must not hide the others
-        empty: list[str] = []
-        return Summary(
-            *(stem, session, agent, "", "", "", 0, 0, ""),
-            *(empty, empty, empty, empty, False, "", "", path, str(problem)),
-        )
+        return _amiss(session, agent, stem, path, problem)
     shown = {name: said[name] for name in summaries.FIELDS if name != "place"}
     return Summary(**shown, id=stem, line=cold.line(said), path=path, problem="")
+
+
+def _amiss(session: str, agent: str, stem: str, path: str, problem: Exception) -> Summary:
+    why = f"{path} cannot be read: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+    empty: list[str] = []
+    return Summary(
+        *(stem, session, agent, "", "", "", 0, 0, ""),
+        *(empty, empty, empty, empty, False, "", "", path, why),
+    )
