@@ -24,10 +24,8 @@ class State:
         self.seen = Seen(agent)
         self.behind: Seen | None = None
         self.heard = Heard()
-        self.sampled: list = [
-            0,
-            "",
-        ]  # what the last sample said: used, source, and why it could not be written
+        # What the last sample said: used, source, and why it could not be written.
+        self.sampled: list = [0, ""]
 
     @property
     def has_transcript(self) -> bool:
