@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core import families, redact
+from holdfast.core.plain import one_line
 from holdfast.core.redact import Redactor, is_key_file
 
 SOURCES = str(Path(redact.__file__).parents[2])
@@ -574,3 +575,26 @@ def test_a_hook_that_redacts_loads_nothing_dear():
     said, loaded = done.stdout.split("\n")[:2]
     assert said == redacted(GITHUB)
     assert set(loaded.split()) <= {"_blake2", "_sha2", "_sha256"}
+
+
+UNSEEN = [chr(one) for one in range(0x110000) if not one_line(f"a{chr(one)}b").replace("ab", "")]
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", "\u00ad", "\ufeff", "\ufe0f", "\U000e0041", "\u200b\ufe0f"])
+def test_a_secret_parted_by_what_is_not_shown_is_found_as_it_is_shown(unseen):
+    whole = redacted(f"the token {GITHUB} here")
+    assert redacted(f"the token {GITHUB[:14]}{unseen}{GITHUB[14:]} here") == whole
+    assert redacted(f"the token {unseen.join(GITHUB)} here") == whole
+    assert redacted(f"pass{unseen}word = {PASSWORD}") == redacted(f"password = {PASSWORD}")
+    assert redacted(f"<pri{unseen}vate>mine</private> x") == "[private] x"
+
+
+def test_whatever_is_not_shown_parts_no_secret():
+    assert len(UNSEEN) > 4000
+    for unseen in [one for one in UNSEEN if not one.isascii()]:
+        assert GITHUB not in one_line(redacted(f"{GITHUB[:14]}{unseen}{GITHUB[14:]}"))
+
+
+def test_a_secret_that_only_what_is_not_shown_parts_from_a_word_is_found_too():
+    for made in (f"word\u200b{GITHUB}", f"{GITHUB}\u200bword", f"a\u200b{GITHUB}\u00ad\ufeffb {GITHUB}"):
+        assert GITHUB not in one_line(redacted(made))

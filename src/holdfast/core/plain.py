@@ -44,6 +44,7 @@ _INVISIBLE = {
         )
     ),
 }
+_ASCII = bytes(range(128))
 _PLANE_14 = range(0xE0000, 0xE1000)
 _SURROGATES = range(0xD800, 0xE000)
 #: Of all these, what `isprintable` lets through: fillers and variation selectors.
@@ -66,6 +67,14 @@ def one_line(words: str) -> str:
         if not words.isascii() and max(words) >= "\ud800":
             words = "".join(_seen(letter) for letter in words)
     return " ".join(words.split())
+
+
+def joined(words: str) -> str:
+    """Without the characters of which `one_line` leaves nothing: what they part is whole where it is
+    read."""
+    rest = words.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    gone = [letter for letter in set(rest) if not letter.translate(_INVISIBLE) or ord(letter) in _PLANE_14]
+    return words.translate(dict.fromkeys(map(ord, gone))) if gone else words
 
 
 def _seen(letter: str) -> str:

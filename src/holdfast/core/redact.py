@@ -13,6 +13,7 @@ secret is the same placeholder everywhere. Redacting a redacted text changes not
 from holdfast.core import keyed, marked, shaped
 from holdfast.core.digest import seal
 from holdfast.core.judge import HEX, MASK, is_random
+from holdfast.core.plain import joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,14 @@ class Redactor:
         self._allowed = frozenset(one.encode("utf-8", "surrogatepass") for one in allowed)
 
     def text(self, words: str) -> str:
-        """The same text with a placeholder for every secret."""
+        """The same text with a placeholder for every secret; also for one that is whole only where what
+        cannot be seen is taken out of it, and then without that."""
+        clean = self._redacted(words)
+        shown = clean if words.isascii() else joined(clean)
+        again = clean if shown is clean else self._redacted(shown)
+        return clean if again is shown else again
+
+    def _redacted(self, words: str) -> str:
         data = words.encode("utf-8", "surrogatepass")
         clean = self._without_private(data)
         for _ in range(_ROUNDS):
