@@ -97,7 +97,8 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     facts, tasks, errors = material.facts, material.tasks, material.errors
     whole = overflow.keep(app, state, facts, tasks, errors, later=bool(state.heard.owed))
     says = f"Kept by holdfast from before the compaction. {DATA}"
-    says += (_NEWER if material.stays_from else "") + _unsaved(app)
+    stays = 0 < material.stays_from <= (facts.sayings[-1][1] if facts.sayings else -1)
+    says += (_NEWER if stays else "") + _unsaved(app)
     saved = state.heard.saved.get("path", "")
     says += _more(saved if saved and files.is_there(saved) else "", whole)
     now = _now(event, state, app, material) + _open_agents(material)

@@ -9,13 +9,17 @@ import pytest
 from composed import PROJECT, edited, everything, ran
 from gathering import OTHER_SCRIPTS, facts_of, kinds, said
 from holdfast.core import facts as kind
+from holdfast.core.brief import lines as brief_lines
+from holdfast.core.config import STANDARD
 from holdfast.core.facts import parse
 from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
+from holdfast.core.preserve import block
 from holdfast.core.redact import Redactor
 from holdfast.core.touched import bare, is_check
 from holdfast.core.transcript import SENT
 from holdfast.core.units import LONGEST
+from holdfast.core.worth import weighed
 from hooks import WRONG
 from planted import everything as secrets
 from session import Script, handed_on, text, use
@@ -126,6 +130,9 @@ def test_what_another_session_sent_is_told_and_is_not_the_persons(fields):
     told = said(facts, kind.SENT)
     assert told[: len(SENT)] == [f"Always use the {name} of the harbour." for name in SENT]
     assert len(told) == len(SENT) + 1
+    lines = brief_lines(facts, weighed(facts), 1500, [], [])
+    assert "Another session: Always use the channel of the harbour." in lines
+    assert "channel" not in block(facts, weighed(facts), [], [], [], [], "auto", "x", STANDARD)
 
 
 def test_without_a_prompt_there_are_facts_all_the_same():

@@ -4,7 +4,7 @@ Printed as plain text at PreCompact. `/compact` shows it to the person, so it re
 """
 
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
-from holdfast.core.facts import ANSWER, REFUSED, USER, Facts
+from holdfast.core.facts import ANSWER, REFUSED, SENT, USER, Facts
 from holdfast.core.fence import BLOCK, RULES, RULES_TITLE, fenced
 from holdfast.core.plain import excerpt, length, one_line
 from holdfast.core.touched import bare, is_check
@@ -106,12 +106,17 @@ def _instructions(facts: Facts, items: list[Item]) -> list[str]:
 
 def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[str]:
     """The best of a kind and class, in the order in which they were said. Where no kind is asked for: all
-    but what the person typed, and what they answered or refused whatever its class."""
+    but what the person typed or another session sent, and what they answered or refused whatever its
+    class."""
     fitting = [
         item
         for item in items
         if (item.kind in kinds and item.cls in classes)
-        or (not kinds and item.kind != USER and (item.cls in classes or item.kind in (ANSWER, REFUSED)))
+        or (
+            not kinds
+            and item.kind not in (USER, SENT)
+            and (item.cls in classes or item.kind in (ANSWER, REFUSED))
+        )
     ]
     best = sorted(fitting, key=lambda item: item.worth, reverse=True)[:most]
     distinct = {item.text: item for item in sorted(best, key=lambda item: item.order)}

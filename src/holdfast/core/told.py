@@ -6,7 +6,7 @@ not room for all, what was worked with gives way to what was said: it can be loo
 
 from holdfast.core.brief import committed, known_items
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
-from holdfast.core.facts import ACCEPTED, AGENT, ANSWER, PLAN, REFUSED, USER, Facts
+from holdfast.core.facts import ACCEPTED, AGENT, ANSWER, PLAN, REFUSED, SENT, USER, Facts
 from holdfast.core.guard import under_pressure
 from holdfast.core.plain import excerpt
 from holdfast.core.quoted import place_of
@@ -161,7 +161,7 @@ def _homes(items: list[Item]) -> "dict[Saying, str]":
 def _section(item: Item, homes: "dict[Saying, str]") -> str:
     if item.kind == USER:
         return "Standing Instructions" if item.cls == INSTRUCTION else "Goal"
-    if item.kind == AGENT:
+    if item.kind in (AGENT, SENT):
         return "Agents"
     if item.kind in (PLAN, ACCEPTED):
         return "Plan and Workflow"
