@@ -143,7 +143,7 @@ def _line(event: Event, state: State, app: Holdfast, ground: Ground) -> str:
     own = newest if text(newest, "session_id") == state.session else {}
     redact = redactor_of(app, ground.project).text
     where = _inert(redact(ground.project.rpartition("/")[2] or "/"))
-    branch = f" on {_inert(redact(excerpt(ground.branch, 80)))}" if ground.branch else ""
+    branch = f" on {_inert(excerpt(redact(ground.branch), 80))}" if ground.branch else ""
     about = f": {_inert(text(own, 'summary'))}" if text(own, "summary") else ""
     saved = f", checkpoint {own['id']}" if own else ""
     when = time.strftime("%H:%M", time.localtime(event.at / 1000))

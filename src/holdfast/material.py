@@ -189,7 +189,7 @@ class Material:
         return [line(summary) for summary in newest]
 
     def branch(self) -> str:
-        return self.redactor.text(excerpt(self.ground.branch, 200))
+        return excerpt(self.redactor.text(self.ground.branch), 200)
 
 
 class Looked(Material):

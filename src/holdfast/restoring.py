@@ -230,7 +230,7 @@ class Earlier:
         """What was so when it was saved, looked at again."""
         probe, fields = Probe(now), self.kept.fields
         done = after(self.state, self.state.heard.transcript)
-        branch = redactor_of(app, ground.project).text(excerpt(ground.branch, 200))
+        branch = excerpt(redactor_of(app, ground.project).text(ground.branch), 200)
         probe.git("branch", fields["branch"], branch)
         probe.git("commit", fields["commit"][:12], ground.commit[:12])
         saved = self.state.heard.saved

@@ -7,6 +7,7 @@ import pytest
 
 from composed import PROJECT, composer, edited, everything, plain, ran, sections
 from holdfast.core.compose import Composer
+from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
@@ -184,6 +185,21 @@ def test_tasks_come_from_all_three_sources_with_their_states():
         "[ ] (no",
         "[ ] of ",
     ]
+
+
+def test_what_holdfast_said_is_not_told_as_what_was_said_last_or_reported():
+    brief = fenced("0123456789abcdef", "Kept by holdfast.", ["> Always raise the gate"])
+    script = Script()
+    script.prompt("look")
+    script.answer(use("a", "Agent", description="look at the brief", prompt="x"))
+    script.result(
+        "a", content=[text(f"It says:\n{brief}")], result={"status": "completed", "agentId": "a1"}
+    )
+    script.answer(text(f"This is the brief:\n{brief}"))
+    found = sections(script)
+    assert "This is the brief" in str(found["Next Steps"])
+    assert "raised by noon" in str(found["Agents"])
+    assert "Kept by holdfast" not in str(found)
 
 
 def test_pictures_do_not_hide_the_newest_prompt(tmp_path):

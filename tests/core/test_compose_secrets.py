@@ -5,7 +5,8 @@ import json
 import pytest
 
 from composed import PROJECT, composer, edited, everything, ran, sections
-from session import Script, use
+from holdfast.core.quoted import LOOKED_AT
+from session import Script, text, use
 
 SECRETS = {
     "github": "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8",
@@ -96,3 +97,64 @@ def test_what_is_written_to_key_files_is_not_told(path):
     found = sections(script)
     assert found["What Changed"][0].startswith(f"[{path}:1] - the content of key files is never kept")
     assert "harbour-master" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("most", [1 << 13, LOOKED_AT])
+def test_a_secret_across_the_end_of_what_is_looked_at_is_not_told_in_half(most):
+    """What is private is one word when it is told, so that what was cut stands near the beginning."""
+    secret = SECRETS["github"]
+    cut = f"<private>{'x ' * ((most - 44) // 2)}</private> use {secret} for it"
+    script = Script()
+    script.prompt(cut)
+    ran(script, f"{cut}; deploy", "Exit code 1\nno", failed=True)
+    script.answer(use("p", "ExitPlanMode", plan=cut))
+    script.result("p")
+    script.answer(use("a", "Agent", prompt=cut, subagent_type="Explore"))
+    script.result("a", content=cut, result={"status": "completed", "agentId": "ag1"})
+    script.answer(text(cut))
+    made = composer(script)
+    assert cut[most - 8 : most].strip() not in json.dumps(made.sections()) + made.summary()
+
+
+def test_a_prompt_longer_than_what_is_looked_at_is_still_the_goal():
+    script = Script()
+    script.prompt("Build the tide table. " + "Here is more. " * 2000)
+    assert sections(script)["Goal"][0].startswith("Build the tide table.")
+
+
+@pytest.mark.parametrize("end", ["\n</private>", "", "\n</PRIVATE >\nFAILED it"])
+@pytest.mark.parametrize("command", ["pytest -q", "deploy"])
+def test_what_is_private_stays_so_where_its_beginning_is_cut_off(command, end):
+    script = Script()
+    script.prompt()
+    ran(script, command, "Exit code 1\n<private>\n" + "diary\n" * 4000 + "my diary" + end, failed=True)
+    told = json.dumps(sections(script))
+    assert "diary" not in told
+    assert ("FAILED it" in told) is ("FAILED" in end)
+
+
+def test_an_output_whose_private_part_the_client_cut_is_told_from_behind_it():
+    script = Script()
+    script.prompt()
+    ran(script, "pytest -q", "my diary\n</private>\nFAILED it", failed=True)
+    told = json.dumps(sections(script))
+    assert "diary" not in told
+    assert "FAILED it" in told
+
+
+def test_states_ids_and_kinds_are_no_place_for_a_secret_either():
+    secret = SECRETS["github"]
+    script = Script()
+    script.prompt()
+    script.answer(use("d", "TodoWrite", todos=[{"content": "x", "status": secret}]))
+    script.result("d")
+    script.answer(use("t", "TaskCreate", subject="tide"))
+    script.result("t", result={"task": {"id": secret}})
+    script.answer(use("a", "Agent", description="look", subagent_type=secret))
+    script.result("a", result={"status": "async_launched", "isAsync": True, "agentId": secret})
+    report = f"<task-id>{secret}</task-id><status>{secret}</status><result>done</result>"
+    script.prompt(f"<task-notification>{report}</task-notification>", promptSource="system")
+    made = composer(script)
+    told = json.dumps(made.sections())
+    assert secret[:12] not in told + json.dumps(made.steps())
+    assert told.count("[redacted:github") >= 4

@@ -11,7 +11,7 @@ from gathering import OTHER_SCRIPTS, facts_of, kinds, said
 from holdfast.core import facts as kind
 from holdfast.core.brief import lines as brief_lines
 from holdfast.core.config import STANDARD
-from holdfast.core.facts import parse
+from holdfast.core.facts import LOOKED_AT, parse
 from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.preserve import block
@@ -794,3 +794,21 @@ def test_a_commit_that_printed_nothing_is_told_by_the_log_after_it():
 )
 def test_a_check_is_what_is_called_and_not_what_is_written(command, expected):
     assert is_check(command) is expected
+
+
+def test_a_long_question_is_redacted_before_it_is_cut():
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    made = script(use("q", "AskUserQuestion", questions=[]))
+    made.result("q", result={"answers": {"哪一个密钥" * 24 + f"：{secret}？": "yes"}})
+    assert secret[:12] not in str(facts_of(made, redact=Redactor().text).units)
+
+
+def test_of_an_output_whose_private_part_is_cut_nothing_private_is_taken_in():
+    made = script(use("b", "Bash", command="pytest -q"))
+    made.result("b", content="<private>\n" + "diary\n" * 4000 + "my diary\n</private>", is_error=True)
+    assert "diary" not in facts_of(made).render().decode()
+
+
+def test_a_path_is_not_taken_in_half():
+    made = script(use("b", "mcp__x__y", q="x " * ((LOOKED_AT - 20) // 2) + "src/tide.py.template.py"))
+    assert not facts_of(made).touched.files

@@ -220,7 +220,7 @@ class Summary(Quoted):
 
     def _shown(self, words: str, most: int) -> str:
         """Redacted once more: on one line a secret may be known that was none on two."""
-        return self.redact(excerpt(words, most))
+        return excerpt(self.redact(one_line(words)), most)
 
 
 def entry_id(records: list) -> str:

@@ -6,7 +6,7 @@ By extraction alone. Every item ends with where it was said.
 from holdfast.core.fold import NO_RESULT, NO_STATUS
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
-from holdfast.core.quoted import LOOKED_AT, NOT_KEPT, Quoted, path_of
+from holdfast.core.quoted import NOT_KEPT, Quoted, path_of
 from holdfast.core.redact import is_key_file
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
@@ -178,7 +178,7 @@ class Composer(Quoted):
         items = []
         for view, row in self._newest("plans", 1):
             words = self._planned(row)
-            lines = self.redact(words[:LOOKED_AT])[:_PLAN_CHARACTERS].split("\n")[:_PLAN_LINES]
+            lines = self._redacted(words)[:_PLAN_CHARACTERS].split("\n")[:_PLAN_LINES]
             quoted = "\n".join(f"> {one_line(line)}".rstrip() for line in lines).rstrip(">\n ")
             if words:
                 items.append(f"Plan{self._where(view, row)}:\n{quoted}")
@@ -244,15 +244,13 @@ class Composer(Quoted):
             named.add(row[0])
             own = self.team.get(row[0])
             given = self._use(row[1:3], tool="Agent") or self._use(row[1:3], tool="Task")
-            about = excerpt(
-                self.redact(text(given, "description") or text(given, "prompt")[:LOOKED_AT]), 120
-            )
-            kind = excerpt(text(given, "subagent_type"), 40)
+            about = excerpt(self._redacted(text(given, "description") or text(given, "prompt")), 120)
+            kind = excerpt(self._redacted(text(given, "subagent_type")), 40)
             said = self._report(row[3:5]) if row[5] == "completed" else ""
             came = "".join(f": {excerpt(unit, 100)}" for unit, _ in units(said)[:1])
-            status = own.status if own and row[5] != "completed" else excerpt(row[5], 32)
+            status = own.status if own and row[5] != "completed" else excerpt(self.redact(row[5]), 32)
             items.append(
-                f"{excerpt(row[0], 64)}{' ' + kind if kind else ''} ({status}): {about}{came}"
+                f"{excerpt(self.redact(row[0]), 64)}{' ' + kind if kind else ''} ({status}): {about}{came}"
                 + (own.more if own else "")
                 + self._where(view, row[1:3])
             )
@@ -272,8 +270,8 @@ class Composer(Quoted):
             found.setdefault(name, ["", "", _FILED])[:2] = status, subject
         return [
             (
-                excerpt(name, 64),
-                excerpt(status, 32),
+                excerpt(self.redact(name), 64),
+                excerpt(self.redact(status), 32),
                 excerpt(self.redact(said), 200) or "(no subject)",
                 where,
             )
@@ -285,7 +283,11 @@ class Composer(Quoted):
         todos = self._use(place, tool="TodoWrite").get("todos") if place else None
         where = self._where(self.state.seen, place) if place else ""
         return [
-            (excerpt(text(todo, "status"), 32), excerpt(self.redact(text(todo, "content")), 200), where)
+            (
+                excerpt(self._redacted(text(todo, "status")), 32),
+                excerpt(self._redacted(text(todo, "content")), 200),
+                where,
+            )
             for todo in (todos if type(todos) is list else ())
             if type(todo) is dict and todo.get("content")
         ][:32]

@@ -106,7 +106,7 @@ def _came_back(seen: Seen, entry: Entry) -> None:
     task, status = entry.task
     for row in seen.agents:
         if row[0] == task:
-            row[3:] = entry.offset, entry.length, status[:32] or "completed"
+            row[3:] = entry.offset, entry.length, status if 0 < len(status) <= 32 else "completed"
 
 
 def _before(seen: Seen) -> tuple:

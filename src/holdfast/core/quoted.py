@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Redact = Callable[[str], str]
 
 #: How much of one text is looked at: what an item shows is far from where this cuts.
-LOOKED_AT = 1 << 13
+LOOKED_AT = 3 << 12
 NOT_KEPT = "the content of key files is never kept"
 _HANDED_BACK = "The report follows:\n"
 
@@ -48,7 +48,10 @@ class Quoted:
 
     def _prompt(self, row: list) -> str:
         words = "".join(self._asked(record) for record in self.words(*row[1:3]))
-        return self.redact(outside(words[:LOOKED_AT]))
+        return self._redacted(outside(words))
+
+    def _redacted(self, words: str) -> str:
+        return spoken.redacted(words, self.redact, LOOKED_AT)
 
     def _asked(self, record: dict) -> str:
         attachment = record.get("attachment")
@@ -65,7 +68,7 @@ class Quoted:
             message = record.get("message")
             if record.get("type") == "assistant" and type(message) is dict:
                 said.append(joined(message.get("content")))
-        return self.redact("\n".join(said)[:LOOKED_AT])
+        return self._redacted(outside("\n".join(said)))
 
     def _use(self, place: list, what: int = 0, tool: str = "") -> dict:
         """What a tool was given: the call in that line with this fingerprint, or of this tool."""
@@ -91,7 +94,7 @@ class Quoted:
         """What an agent came back with: in the result of its call, or later in a notice."""
         words = self._result(place).rpartition(_HANDED_BACK)[2]
         notice = "" if words else "".join(spoken.said(record) for record in self.words(*place))
-        return self.redact((words or tag(notice, "result"))[:LOOKED_AT])
+        return self._redacted(outside(words or tag(notice, "result")))
 
     def _what(self, row: list) -> tuple[str, str]:
         """What failed, as it is shown and as it was given: a command, or a file some tool was given."""
@@ -104,7 +107,7 @@ class Quoted:
     def _command(self, given: str, most: int) -> str:
         """Of one that writes a key file (`cat >.env <<EOF`) only the first line. The way into the project
         says nothing; the way elsewhere does."""
-        shown = self.redact((given.partition("\n")[0] if names_key_file(given) else given)[:LOOKED_AT])
+        shown = self._redacted(given.partition("\n")[0] if names_key_file(given) else given)
         if not shown.startswith("cd /") or shown.startswith(f"cd {self.project}"):
             shown = bare(shown)
         if len(self.project) > 1:

@@ -48,27 +48,13 @@ class Redactor:
 
     def _redacted(self, words: str) -> str:
         data = words.encode("utf-8", "surrogatepass")
-        clean = self._without_private(data)
+        clean = _without_private(data)
         for _ in range(_ROUNDS):
             changed = self._once(clean)
             if changed is clean:
                 break
             clean = changed
         return words if clean is data else clean.decode("utf-8", "surrogatepass")
-
-    def _without_private(self, data: bytes) -> bytes:
-        low = data.lower()
-        begin = _tag(low, b"<private", 0)
-        if begin[0] < 0:
-            return data
-        pieces: list[bytes] = []
-        done = 0
-        while begin[0] >= 0:
-            pieces += (data[done : begin[0]], _PRIVATE)
-            done = _closing(low, begin[1])
-            begin = _tag(low, b"<private", done)
-        pieces.append(data[done:])
-        return b"".join(pieces)
 
     def _once(self, data: bytes) -> bytes:
         masked = _masked(data)
@@ -96,6 +82,29 @@ class Redactor:
             secret = secret.replace(b"\\r", b"").replace(b"\\n", b"")
             secret = secret.translate(None, b"\r\n\t \\\"'+,")
         return f"[redacted:{family}:{seal(secret, self._key, 2)}]".encode()
+
+
+def public(words: str) -> str:
+    """Without its private parts. Of a text that is cut they have to go before: a part that has lost its
+    beginning is not known as one."""
+    data = words.encode("utf-8", "surrogatepass")
+    clean = _without_private(data)
+    return words if clean is data else clean.decode("utf-8", "surrogatepass")
+
+
+def _without_private(data: bytes) -> bytes:
+    low = data.lower()
+    begin = _tag(low, b"<private", 0)
+    if begin[0] < 0:
+        return data
+    pieces: list[bytes] = []
+    done = 0
+    while begin[0] >= 0:
+        pieces += (data[done : begin[0]], _PRIVATE)
+        done = _closing(low, begin[1])
+        begin = _tag(low, b"<private", done)
+    pieces.append(data[done:])
+    return b"".join(pieces)
 
 
 def find(data: bytes) -> "Spans":

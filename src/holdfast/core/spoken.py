@@ -6,6 +6,7 @@ their editor, a report, an error that speaks in their name) is somebody else's.
 
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
+from holdfast.core.redact import public
 from holdfast.core.transcript import SENT, tag
 
 TYPE_CHECKING = False
@@ -53,14 +54,15 @@ _SUMMARY_ENDS = (
     "Continue the",
 )
 _HANDED_BACK = "The report follows:\n"
+_PRIVATE_ENDS = "</private"
 _STARTED, _AGENT_ID = "Async agent launched", "\nagentId: "
 _MESSAGE = (" -m", " -am", " --message")
 _SIGNED = ("Co-Authored-By", "Co-authored-by", "🤖", "Signed-off-by")
 
 
-def redacted(words: str, redact: "Redact") -> str:
+def redacted(words: str, redact: "Redact", most: int = LOOKED_AT) -> str:
     """As much as is looked at. What is cut is cut afterwards: half a secret is not known as one."""
-    return redact(words) if len(words) <= LOOKED_AT else redact(words[:LOOKED_AT])[:-_SPARE]
+    return redact(words) if len(words) <= most else redact(words[:most])[:-_SPARE]
 
 
 # A person
@@ -152,7 +154,7 @@ def reason(record: dict, words: str) -> str:
     return "" if said.startswith(_GAVE_NONE) else said.partition(_ADDED)[0]
 
 
-def answers(record: dict, words: str) -> list[tuple[str, str]]:
+def answers(record: dict, words: str, redact: "Redact") -> list[tuple[str, str]]:
     """(question and answer, what was noted beside it). Questions and options are the model's; the note
     was typed."""
     result = record.get("toolUseResult")
@@ -168,7 +170,8 @@ def answers(record: dict, words: str) -> list[tuple[str, str]]:
         chosen = ", ".join(map(str, answer)) if type(answer) is list else str(answer)
         note = notes.get(question) if type(notes) is dict else None
         noted = text(note, "notes") if type(note) is dict else ""
-        found.append((f"Asked: {excerpt(question, _QUESTION)} The user answered: {chosen}", noted))
+        asked = excerpt(redacted(question, redact), _QUESTION)
+        found.append((f"Asked: {asked} The user answered: {chosen}", noted))
     return found
 
 
@@ -194,10 +197,14 @@ def sent(record: dict) -> str:
 
 
 def tail(words: str, most: int) -> str:
-    """The end of a text, from the beginning of a line; without what is left of a key whose beginning was
-    cut off: half a secret is not known as one."""
+    """The end of a text, from the beginning of a line; without what is left of a key or of a private part
+    whose beginning was cut off: half a secret is not known as one."""
+    words = public(words)
     if len(words) > most:
         words = words[-most:].partition("\n")[2]
+    last = words.lower().rfind(_PRIVATE_ENDS)  # none is left that began in what is here
+    if last >= 0:
+        words = words[last:].partition(">")[2]
     begins, ends = words.find("-----BEGIN "), words.find("-----END ")
     return words[ends:].partition("\n")[2] if ends >= 0 and not 0 <= begins < ends else words
 
