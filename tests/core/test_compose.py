@@ -192,9 +192,8 @@ def test_what_holdfast_said_is_not_told_as_what_was_said_last_or_reported():
     script = Script()
     script.prompt("look")
     script.answer(use("a", "Agent", description="look at the brief", prompt="x"))
-    script.result(
-        "a", content=[text(f"It says:\n{brief}")], result={"status": "completed", "agentId": "a1"}
-    )
+    came = text(f"The gate is to be raised by noon.\n{brief}")
+    script.result("a", content=[came], result={"status": "completed", "agentId": "a1"})
     script.answer(text(f"This is the brief:\n{brief}"))
     found = sections(script)
     assert "This is the brief" in str(found["Next Steps"])
