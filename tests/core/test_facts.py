@@ -9,9 +9,13 @@ import pytest
 from composed import PROJECT, edited, everything, ran
 from gathering import OTHER_SCRIPTS, facts_of, kinds, said
 from holdfast.core import facts as kind
+<<<<<<< ours
 from holdfast.core.brief import lines as brief_lines
 from holdfast.core.config import STANDARD
 from holdfast.core.facts import LOOKED_AT, parse
+=======
+from holdfast.core.facts import parse
+>>>>>>> theirs
 from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.preserve import block
@@ -810,5 +814,5 @@ def test_of_an_output_whose_private_part_is_cut_nothing_private_is_taken_in():
 
 
 def test_a_path_is_not_taken_in_half():
-    made = script(use("b", "mcp__x__y", q="x " * ((LOOKED_AT - 20) // 2) + "src/tide.py.template.py"))
+    made = script(use("b", "mcp__x__y", q="x " * 29_990 + "src/tide.py.template.py x" * 400))
     assert not facts_of(made).touched.files

@@ -124,7 +124,7 @@ class Facts:
                 self._say(COMMIT, spoken.commit_message(command), entry, redact)
         else:
             named = " ".join(value for value in given.values() if type(value) is str)
-            self._mentions(_whole(named, LOOKED_AT), redact)
+            self._mentions(named, redact)
 
     def _file(self, tool: str, path: str, given: dict, redact: "Redact") -> None:
         if tool in ("Read", "NotebookRead"):
@@ -197,7 +197,7 @@ class Facts:
 
     def _result(self, known: list, block: dict, record: dict, entry: Entry, redact: "Redact") -> None:
         tool, given = known
-        words = _whole(spoken.joined(block.get("content")), 4 * LOOKED_AT)
+        words = spoken.joined(block.get("content"))[: 4 * LOOKED_AT]
         failed = block.get("is_error") is True
         if failed and spoken.is_rejected(record, tool, words):
             # Apart: what was rejected is the model's, the reason is the person's.
@@ -322,11 +322,6 @@ def parse(data: bytes, where: str) -> Facts:
     except (*UNREADABLE, KeyError, TypeError, AttributeError) as problem:
         raise Damaged(f"{where} is not what holdfast writes there: {problem}") from problem
     return facts
-
-
-def _whole(words: str, most: int) -> str:
-    """As much of it, up to the end of a word."""
-    return words if len(words) <= most else "".join(words[:most].rsplit(None, 1)[:1])
 
 
 def _last_of(command: str) -> str:

@@ -172,7 +172,9 @@ class Touched:
 def paths(words: str) -> list[str]:
     """Everything in a text that looks like the path of a file."""
     found: dict[str, None] = {}
-    for word in words[:_LOOKED_AT].translate(_APART).split():
+    if len(words) > _LOOKED_AT:  # half a path may hold half a secret
+        words = "".join(words[:_LOOKED_AT].rsplit(None, 1)[:1])
+    for word in words.translate(_APART).split():
         if "/" in word and "." in word and "=" not in word and len(word) < 200:
             path = word.partition(":")[0].strip("!?+&%$~^").rstrip(".")
             name = path.rpartition("/")[2]
