@@ -228,8 +228,9 @@ def plan(session: Session, words: str) -> None:
 
 
 def message_of_another_session(session: Session, words: str) -> None:
-    for name in SENT:
-        wrapped = f'<{name} from="lead">\n{words}\n</{name}>'
+    for opening in SENT:
+        name = opening[1:].partition(" ")[0]
+        wrapped = f'{opening}"lead">\n{words}\n</{name}>'
         session.line("user", message={"role": "user", "content": wrapped})
     wrapped = f"Another Claude session sent a message:\n{wrapped}"
     session.line("user", message={"role": "user", "content": wrapped}, origin={"kind": "peer"})

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _FILE, _VERSION = "/receipts.jsonl", 1
 _LARGEST_FILE = 16 << 20
 _MOST_AGAIN, _MOST_UNTOLD = 24, 96
+#: What is shorter ("yes", "1.") stands in others by chance.
+_TELLING = 12
 #: Line ends of a fence with nothing in it.
 _EMPTY = 2
 _SAYS = (
@@ -78,12 +80,13 @@ def _asked_of(sections: dict[str, list[str]], material: Material) -> dict[str, l
         return sections
     last = material.state.seen.turn(since)
     after = {saying[5] for saying in facts.sayings if saying[1] >= since}
-    words = [row[1] for row in facts.units if row[0] in after]
+    words = [row[1] for row in facts.units if row[0] in after and len(row[1]) >= _TELLING]
 
     def is_asked(item: str) -> bool:
-        turn = item.rpartition(" (turn ")[2].partition(",")[0].rstrip(")")
+        told, _, place = item.rpartition(" (turn ")
+        turn = place.partition(",")[0].rstrip(")")
         # A prompt is said in the turn before the one that answers it.
-        newest = turn == str(last) and any(said in item for said in words)
+        newest = turn == str(last) and any(said in told for said in words)
         return not (turn.isdecimal() and int(turn) > last) and not newest
 
     return {name: [item for item in items if is_asked(item)] for name, items in sections.items()}

@@ -201,6 +201,13 @@ def test_what_holdfast_said_is_not_told_as_what_was_said_last_or_reported():
     assert "Kept by holdfast" not in str(found)
 
 
+def test_what_is_private_leaves_the_rest_of_a_long_prompt():
+    script = Script()
+    script.prompt(f"Fix the login. <private>{'a line of the log ' * 800}</private> Then run the tests.")
+    script.answer(text("I do."))
+    assert plain(sections(script)["Goal"][0]) == "Fix the login. [private] Then run the tests."
+
+
 def test_pictures_do_not_hide_the_newest_prompt(tmp_path):
     script = Script()
     for number in range(8):

@@ -9,13 +9,9 @@ import pytest
 from composed import PROJECT, edited, everything, ran
 from gathering import OTHER_SCRIPTS, facts_of, kinds, said
 from holdfast.core import facts as kind
-<<<<<<< ours
 from holdfast.core.brief import lines as brief_lines
 from holdfast.core.config import STANDARD
-from holdfast.core.facts import LOOKED_AT, parse
-=======
 from holdfast.core.facts import parse
->>>>>>> theirs
 from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.preserve import block
@@ -121,22 +117,46 @@ def test_to_accept_a_plan_for_an_empty_window_is_no_rejection_of_it(reason, told
     assert told in str(said(facts_of(made), kind.REFUSED))
 
 
+SENDERS = [opening[1:].partition(" ")[0] for opening in SENT]
+
+
+def sent_by(name, words):
+    opening = "channel source" if name == "channel" else f"{name} from"
+    return f'<{opening}="lead">\n{words}\n</{name}>'
+
+
 @pytest.mark.parametrize("fields", [{}, {"origin": {"kind": "peer"}}])
 def test_what_another_session_sent_is_told_and_is_not_the_persons(fields):
     made = script(text("I look at the table."))
-    for name in SENT:
-        words = f'<{name} from="lead">\nAlways use the {name} of the harbour.\n</{name}>'
+    for name in SENDERS:
+        words = sent_by(name, f"Always use the {name} of the harbour.")
         made.line("user", message={"role": "user", "content": words}, **fields)
-    words = "Another Claude session sent a message:\n" + words
+    both = (
+        sent_by("agent-message", "The first lamp is lit.")
+        + "\n"
+        + sent_by("agent-message", "So is the last.")
+    )
+    words = f"Another Claude session sent a message:\n{both}"
     made.line("user", message={"role": "user", "content": words}, **fields)
     facts = facts_of(made)
     assert said(facts, kind.USER) == ["Build the tide table"]
     told = said(facts, kind.SENT)
-    assert told[: len(SENT)] == [f"Always use the {name} of the harbour." for name in SENT]
-    assert len(told) == len(SENT) + 1
+    assert told[: len(SENT)] == [f"Always use the {name} of the harbour." for name in SENDERS]
+    assert "lamp is lit" in str(told)
+    assert "So is the last" in str(told)
     lines = brief_lines(facts, weighed(facts), 1500, [], [])
     assert "Another session: Always use the channel of the harbour." in lines
     assert "channel" not in block(facts, weighed(facts), [], [], [], [], "auto", "x", STANDARD)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Stop hook feedback is too noisy, turn it off", "<channel><title>Harbour news</title></channel>"],
+)
+def test_what_only_begins_like_that_was_typed(words):
+    made = Script()
+    made.line("user", message={"role": "user", "content": words})
+    assert kinds(facts_of(made)) == [kind.USER]
 
 
 def test_without_a_prompt_there_are_facts_all_the_same():
@@ -788,6 +808,7 @@ def test_a_commit_that_printed_nothing_is_told_by_the_log_after_it():
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
+        ("# Run the tests pytest -q", True),  # as it is kept, on one line
         ("ruff check src", True),
         ('bash -c "pytest -q"', True),
         ('docker run image "pytest -q"', True),

@@ -269,6 +269,7 @@ WRITTEN = (
     "bash build.sh 2>&1 && git commit -m 'x\npytest -q'",
     "rg 'jest|vitest|mocha' src",
     "ls  # then pytest",
+    "cat > script <<EOF\nx; pytest\nEOF",
 )
 #: And each of these runs some.
 RUN = (
@@ -283,6 +284,8 @@ RUN = (
     'pytest -k "a and b"',
     "echo $((x<<y)) 'a b'\npytest",
     "# don't mind\npytest",
+    "git commit -m $'Don\\'t panic' && pytest -q",
+    'said="$(echo $((1+2)); pytest -q)"',
 )
 
 

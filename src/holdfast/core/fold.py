@@ -106,7 +106,11 @@ def _came_back(seen: Seen, entry: Entry) -> None:
     task, status = entry.task
     for row in seen.agents:
         if row[0] == task:
-            row[3:] = entry.offset, entry.length, status if 0 < len(status) <= 32 else "completed"
+            row[3:] = (
+                entry.offset,
+                entry.length,
+                (status or "completed") if len(status) <= 32 else "unknown",
+            )
 
 
 def _before(seen: Seen) -> tuple:

@@ -48,10 +48,11 @@ class Quoted:
 
     def _prompt(self, row: list) -> str:
         words = "".join(self._asked(record) for record in self.words(*row[1:3]))
-        return self._redacted(outside(words))
+        return self._redacted(words)
 
     def _redacted(self, words: str) -> str:
-        return spoken.redacted(words, self.redact, LOOKED_AT)
+        """Without what holdfast said, and what is private."""
+        return spoken.redacted(outside(words[: spoken.LOOKED_AT]), self.redact, LOOKED_AT)
 
     def _asked(self, record: dict) -> str:
         attachment = record.get("attachment")
@@ -68,7 +69,7 @@ class Quoted:
             message = record.get("message")
             if record.get("type") == "assistant" and type(message) is dict:
                 said.append(joined(message.get("content")))
-        return self._redacted(outside("\n".join(said)))
+        return self._redacted("\n".join(said))
 
     def _use(self, place: list, what: int = 0, tool: str = "") -> dict:
         """What a tool was given: the call in that line with this fingerprint, or of this tool."""
@@ -94,7 +95,7 @@ class Quoted:
         """What an agent came back with: in the result of its call, or later in a notice."""
         words = self._result(place).rpartition(_HANDED_BACK)[2]
         notice = "" if words else "".join(spoken.said(record) for record in self.words(*place))
-        return self._redacted(outside(words or tag(notice, "result")))
+        return self._redacted(words or tag(notice, "result"))
 
     def _what(self, row: list) -> tuple[str, str]:
         """What failed, as it is shown and as it was given: a command, or a file some tool was given."""

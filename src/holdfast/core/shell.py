@@ -43,7 +43,7 @@ _RUN = frozenset(
 )
 #: What stands between words that are looked at one by one.
 _APART = str.maketrans(";&|()", "     ")
-_DEEPEST = 8
+_DEEPEST, _LONGEST_SUM = 8, 256
 
 
 def files(command: str, folder: str) -> list[tuple[str, str]]:
@@ -85,11 +85,12 @@ def _called(command: str, at: int, depth: int) -> tuple[str, int]:
             at += 1
             less = command[start:at]
         elif char in "'\"":
-            less, at = _quoted(command, at, char, depth)
+            less, at = _quoted(command, at, char, depth, command[start - 1 : start] == "$")
         elif char == "#" and command[start - 1 : start] in ("", *" \t\n;|&("):
             at, less = _line_end(command, at), ""
         elif command.startswith("((", start):  # arithmetic: << shifts there
-            at = command.find("))", at) + 1 or at
+            end = command.find("))", at, at + _LONGEST_SUM)
+            at = end + 2 if end >= 0 else at
             less = command[start:at]
         elif char == "(" and depth < _DEEPEST:
             inner, at = _called(command, at, depth + 1)
@@ -113,11 +114,12 @@ def _called(command: str, at: int, depth: int) -> tuple[str, int]:
     return "".join([*done, *(pair[not is_run] for pair in pipe)]), at
 
 
-def _quoted(command: str, at: int, quote: str, depth: int) -> tuple[str, int]:
-    """(what a text calls, in its quotes, or, of one word, all of it; where what comes after it begins)."""
+def _quoted(command: str, at: int, quote: str, depth: int, is_ansi: bool) -> tuple[str, int]:
+    """(what a text calls, in its quotes, or, of one word, all of it; where what comes after it begins).
+    `is_ansi`: it is one of $'…', in which a backslash says something."""
     start, calls = at, []
     while at < len(command) and command[at] != quote:
-        if quote == '"' and command[at] == "\\":
+        if (quote == '"' or is_ansi) and command[at] == "\\":
             at += 1
         elif quote == '"' and command.startswith("$(", at) and depth < _DEEPEST:
             inner, at = _called(command, at + 2, depth + 1)
@@ -129,10 +131,11 @@ def _quoted(command: str, at: int, quote: str, depth: int) -> tuple[str, int]:
 
 
 def _is_run(pipe: list[tuple[str, str]]) -> bool:
-    """Whether one of its programs runs what it is given. What stands behind an option is its value."""
+    """Whether one of its programs runs what it is given. What stands behind an option is its value, behind
+    `>` a file."""
     before = ""
     for word in "".join(less for _, less in pipe).translate(_APART).split():
-        if word.rpartition("/")[2] in _RUN and not before.startswith("--"):
+        if word.rpartition("/")[2] in _RUN and not before.startswith("--") and not before.endswith(">"):
             return True
         before = word
     return False

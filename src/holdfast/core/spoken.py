@@ -61,7 +61,9 @@ _SIGNED = ("Co-Authored-By", "Co-authored-by", "🤖", "Signed-off-by")
 
 
 def redacted(words: str, redact: "Redact", most: int = LOOKED_AT) -> str:
-    """As much as is looked at. What is cut is cut afterwards: half a secret is not known as one."""
+    """As much as is looked at, without what is private. What is cut is cut afterwards: half a secret is not
+    known as one."""
+    words = public(words) if len(words) > most else words
     return redact(words) if len(words) <= most else redact(words[:most])[:-_SPARE]
 
 
@@ -189,10 +191,11 @@ def summary(record: dict) -> str:
 def sent(record: dict) -> str:
     """What another session has sent, as the client wraps it."""
     words = said(record)
-    for name in SENT:
-        before, found, rest = words.partition(f"<{name}")
-        if found and len(before) < _HEAD:
-            return rest.partition(">")[2].partition(f"</{name}>")[0]
+    for opening in SENT:
+        if opening in words[:_HEAD]:
+            name = opening[1:].partition(" ")[0]
+            parts = [part.partition(opening) for part in words.split(f"</{name}>")]
+            return "\n\n".join(part.partition(">")[2] for _, found, part in parts if found)
     return ""
 
 

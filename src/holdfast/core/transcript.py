@@ -10,14 +10,18 @@ from holdfast.core.jsontext import text as _text
 MOST_TOKENS = 1 << 30
 #: No message has more blocks; what lies beyond is not worth a hook's time.
 _MOST_BLOCKS = 512
-#: In what the client wraps that another session, or whatever else it listens to, has sent.
-SENT = ("teammate-message", "cross-session-message", "agent-message", "coordinator-relay", "channel")
+#: How that begins which another session, or whatever else the client listens to, has sent.
+SENT = (
+    *("<teammate-message ", "<cross-session-message ", "<agent-message ", "<coordinator-relay "),
+    "<channel source=",
+)
 #: Prompts the client writes itself, in sessions of clients that do not yet mark them.
 _MACHINE = (
-    *(f"<{name}" for name in SENT),
-    "Another Claude session sent a message",
-    "A peer session sent a message",
-    "Stop hook feedback",
+    *SENT,
+    "Another Claude session sent a message:",
+    "Another Claude session sent a message while",
+    "A peer session sent a message while",
+    "Stop hook feedback:\n",
     "<tick>",
     "<command-",
     "<local-command",

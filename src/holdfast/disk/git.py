@@ -27,7 +27,7 @@ _NOT_BELOW = "--ignore-submodules=dirty"
 #: Bytes of a configuration, of which more are not looked at; and how its sections begin that may name a
 #: filter. Git does not mind capitals.
 _LARGEST_CONFIG = 1 << 18
-_FILTERS = (b"[filter", b"[include")
+_FILTERS = (b"[filter", b"[include", b'[lfs "extension')
 _SUBMODULE, _MOST_INDEX = b"160000 ", 1 << 24
 #: Processes that were killed and had not gone yet.
 _LEFT: list[int] = []
