@@ -27,7 +27,7 @@ from harness import progress, table
 from payloads import CANARY, PAYLOADS
 from recalled import answers, wrong
 
-#: Of the whole, for each safeguard that is left out.
+#: Of the whole, for each safeguard that is left out; where nothing is noticed, the whole.
 _CONTROL = 7
 
 
@@ -51,10 +51,14 @@ def main() -> int:
         missed = []
         controls = []
         for name in SAFEGUARDS:
-            with without(name):
-                noticed, *_ = _tried(cases[::_CONTROL], place, f"without {name}")
-            controls.append([f"without `{name}`", str(len(cases[::_CONTROL])), str(noticed.total())])
-            missed += [] if noticed.total() else [name]
+            noticed, tried = 0, []
+            for tried in (cases[::_CONTROL], cases):  # all of them where few ways lead past it
+                with without(name):
+                    noticed = _tried(tried, place, f"without {name}")[0].total()
+                if noticed:
+                    break
+            controls.append([f"without `{name}`", str(len(tried)), str(noticed)])
+            missed += [] if noticed else [name]
         print(table(["control", "cases", "violated"], controls), end="\n\n")
     total = violated.total()
     ways = f"{len(CARRIERS)} carriers, {len(PAYLOADS)} payloads"
