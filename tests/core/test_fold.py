@@ -302,8 +302,8 @@ def test_a_command_beside_what_is_written_or_handed_to_a_shell_is(command):
 
 def test_brackets_and_quotes_however_deep_are_no_trouble():
     for command in ("(" * 5000, '"$(' * 5000, "pytest " + "<<A " * 1000 + "\n" * 3000, "'pytest \\"):
-        runs_tests(f"pytest {command} git commit")
-        commits(f"git commit {command}")
+        assert runs_tests(f"pytest {command} git commit")
+        assert commits(f"git commit {command}")
 
 
 def test_where_a_task_was_worked_on_is_kept_until_it_is_open_again():
