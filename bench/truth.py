@@ -1,9 +1,9 @@
-"""Measure what holdfast says against what is so: python bench/truth.py [SECTION ...] [--corpus DIR] [--wild DIR]
+"""Measure what holdfast says against what is so: python bench/truth.py [SECTION ...] [--wild DIR]
 
-One table. Each section is a module in bench/truths with its cases as data beside it: where a case came from,
-and what is right about it, decided before the code was asked. A case from a session names the session and the
-entry and holds none of its text, so sections that need the sessions say so where they are not at hand.
-Ends with 1 if a goal is missed, and with 2 if nothing was measured.
+One table. Each section is a module in bench/truths with its cases as data beside it: where a case came
+from, and what is right about it, decided before the code was asked. A case from a session names the
+session and the entry and holds none of its text, so sections that need the sessions say so where they are
+not at hand. Ends with 1 if a goal is missed, and with 2 if nothing was measured.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Corpora:
         self.wild = wild
 
     def session(self, name: str) -> bytes:
-        """The transcript of this name: a file of the corpus, or, with a folder in its name, one of `wild`."""
+        """A transcript by its name: a file of the corpus or, with a folder in it, one of `wild`."""
         if "/" in name:
             if self.wild is None:
                 raise NotMeasured("it needs strangers' sessions: --wild DIR")
