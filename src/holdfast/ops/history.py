@@ -192,9 +192,8 @@ def _compacted(app: Holdfast, state: State, points: list[Point]) -> list[Compact
     # Where the curve falls, the newest last; the clock only where it does not: a window may refill at once.
     falls = [before.turn for before, after in pairwise(points) if after.used < before.used * FALLS]
     times = [point.at for point in points]
-    turns = (
-        falls[-len(rows) :] if len(falls) >= len(rows) else [_turn(points, times, row[0]) for row in rows]
-    )
+    known = len(falls) - len(rows)
+    turns = falls[known:] if known >= 0 else [_turn(points, times, row[0]) for row in rows]
     return [
         Compaction(number, at, turn, trigger, before, after, booked.get(number))
         for number, turn, (at, trigger, before, after, *_) in zip(
