@@ -160,7 +160,7 @@ class Session:
             "userType": "external",
             "cwd": "/nowhere/tidegate",
             "sessionId": self.session,
-            "version": "2.1.325",
+            "version": "2.1.327",
             "gitBranch": "main",
             "type": kind,
             **fields,

@@ -447,7 +447,7 @@ class Transcript:
             **({"agentId": self.agent} if self.agent else {}),
             "sessionId": "s1",
             "cwd": "/nowhere/tidegate",
-            "version": "2.1.325",
+            "version": "2.1.327",
             "gitBranch": "main",
             "type": kind,
             **fields,

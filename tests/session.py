@@ -28,7 +28,7 @@ class Script:
     """Says what happens; `lines` is what the client would have written."""
 
     def __init__(
-        self, session: str = "s1", model: str = "claude-opus-4-6", version: str = "2.1.325"
+        self, session: str = "s1", model: str = "claude-opus-4-6", version: str = "2.1.327"
     ) -> None:
         self.session = session
         self.model = model
@@ -36,6 +36,11 @@ class Script:
         self.lines: list[bytes] = []
         self.leaf: str | None = None
         self.count = 0
+
+    @property
+    def stamp(self) -> str:
+        """Of the line that was written last."""
+        return f"2026-03-01T10:00:{self.count % 60:02d}.000Z"
 
     def line(self, kind: str, **fields: Any) -> str:
         self.count += 1
@@ -45,7 +50,7 @@ class Script:
             "isSidechain": False,
             "type": kind,
             "uuid": uuid,
-            "timestamp": f"2026-03-01T10:00:{self.count % 60:02d}.000Z",
+            "timestamp": self.stamp,
             "sessionId": self.session,
             "cwd": "/home/mira/tidegate",
             "gitBranch": "main",

@@ -4,8 +4,9 @@ Folding changes `seen` in place (a session has a hundred thousand entries) but d
 no clock, no files. Every rule of what counts as what is here.
 """
 
+from holdfast.core.meter import second_of_day
 from holdfast.core.rewind import branch, joined
-from holdfast.core.seen import MOST, Seen, counter, fingerprint, tally
+from holdfast.core.seen import MOST, Seen, counter, fingerprint, numbers, tally
 from holdfast.core.transcript import Entry, count, normal_path
 
 _RUNNERS = frozenset(
@@ -20,6 +21,11 @@ _SEPARATORS = str.maketrans(";&|()", "     ")
 _WRITES = ("'", '"', "<<", "#")
 _DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
 _ANSWERING = ("answer", "result", "boundary", "micro")
+_ACTING = ("answer", "result", "prompt", "queued")
+#: Clients from this one on compact while nobody is there (after 54 minutes, by default). A pause of so many
+#: seconds is that; a shorter one may be a person thinking.
+_COMPACTS_IDLE, _IDLE_S, _DAY_S = (2, 1, 299), 300, 86_400
+IDLE = "idle"
 _LONGEST_NAME, _LONGEST_ID = 1024, 64
 _MOST_FILES, _MOST_TASKS, _MOST_OPEN = 64, 64, 48
 #: What `fold` returns unless the session was rewound.
@@ -44,6 +50,8 @@ def fold(seen: Seen, entry: Entry) -> int:
     if entry.version and entry.version != seen.version:
         seen.version = entry.version[:32]
     kind = entry.kind
+    if kind in _ACTING:
+        seen.acted_at = seen.last_at
     if kind in _ANSWERING:
         seen.unanswered.clear()
     if kind == "answer":
@@ -62,6 +70,8 @@ def fold(seen: Seen, entry: Entry) -> int:
     elif kind == "micro":
         seen.micro += 1
         seen.meter.micro(entry)
+    elif kind == "idle":
+        _was_idle(seen)
     return NOWHERE
 
 
@@ -354,7 +364,7 @@ def _compaction(seen: Seen, entry: Entry) -> None:
         "compactions",
         [
             seen.last_at,
-            entry.trigger[:16],
+            IDLE if entry.trigger == "auto" and _is_idle(seen, entry) else entry.trigger[:16],
             entry.pre_tokens,
             entry.post_tokens,
             entry.offset,
@@ -363,3 +373,19 @@ def _compaction(seen: Seen, entry: Entry) -> None:
     )
     seen.messages = seen.reads = seen.edited = seen.tools_used = seen.subagents = 0
     seen.meter.compact(entry.kept)
+
+
+def _is_idle(seen: Seen, entry: Entry) -> bool:
+    """Whether nobody did anything for so long that a lack of space was not the reason."""
+    then, now = second_of_day(seen.acted_at), second_of_day(entry.at)
+    if then < 0 or now < 0 or numbers(seen.version) < _COMPACTS_IDLE:
+        return False
+    paused = (now - then) % _DAY_S - entry.lasted_s
+    return paused > _IDLE_S or (now >= then and seen.acted_at[:10] != entry.at[:10])
+
+
+def _was_idle(seen: Seen) -> None:
+    """The client says so after the compaction, and before anything else is done."""
+    newest = seen.compactions[-1] if seen.compactions else None
+    if newest and newest[1] != "manual" and (not seen.turned or seen.turned[-1] < newest[4]):
+        newest[1] = IDLE

@@ -5,6 +5,7 @@ the client derives it. They differ by up to a fifth, which is why meters that sh
 are not believed.
 """
 
+from holdfast.core.seen import numbers
 from holdfast.core.state import State
 
 SMALL, LARGE = 200_000, 1_000_000
@@ -26,13 +27,23 @@ _MODELS = (
     ("opus-4-5", SMALL, False),
     ("sonnet-4-6", SMALL, True),
     ("opus-4-6", SMALL, True),
+    ("opus-4-7", LARGE, True),
+    ("opus-4-8", LARGE, True),
+    ("opus-5", LARGE, True),
+    ("sonnet-5", LARGE, True),
+    ("haiku-5", LARGE, True),
+    ("fable-5", LARGE, True),
 )
+#: From this client on, a model it does not know has the large window.
+_UNKNOWN_LARGE = (2, 1, 323)
 #: Clients up to this one compacted every model ahead of time.
 _ALL_AHEAD = (2, 1, 39)
 #: With the beta header these are large, and the client waits for the API's refusal.
 _REACTIVE_1M = ("sonnet-4-5", "sonnet-4-6")
-#: A compaction this much below the derived threshold shows that the client knows better.
+#: A compaction this much below the derived threshold shows that the client knows better. One far below has
+#: other reasons, of which every release brings more; unless the one before it was just as full.
 _TAUGHT, _LEAST_TAUGHT = 0.97, 30_000
+_FAR, _ALIKE = 0.85, 0.03
 
 #: Shares of the window per message, read, edit, other tool and subagent: the last but one resort.
 _WEIGHTS = (0.01, 0.02, 0.015, 0.005, 0.05)
@@ -142,12 +153,19 @@ def _window(state: State, model: str, own: int) -> tuple[int, str]:
     if "[1m]" in model:
         return LARGE, "model id"
     known = _known(model)
-    window, source = (known[1], "model") if known else (LARGE, "model" if model else "unknown")
+    window, source = (known[1], "model") if known else _of_unknown(model, state.seen.version)
     if window == LARGE and state.heard.client.get("no_1m"):
         window, source = SMALL, "environment"
     if state.seen.meter.highest > window:  # a context that was really there
         return LARGE, "usage"
     return window, source
+
+
+def _of_unknown(model: str, version: str) -> tuple[int, str]:
+    """What the client assumes of a model it does not know."""
+    client = numbers(version)
+    is_small = model and client and client < _UNKNOWN_LARGE
+    return SMALL if is_small else LARGE, "unknown"
 
 
 def _known(model: str) -> tuple | None:
@@ -158,7 +176,7 @@ def _capacity(state: State, model: str, window: int, source: str) -> tuple[int, 
     client = state.heard.client
     if client.get("compaction_off"):  # nothing is compacted, and short of the window nothing is sent
         return max(window // 2, window - _ANSWER - _LAST_ROOM), source
-    version = _version(state.seen.version)
+    version = numbers(state.seen.version)
     answer = _ANSWER_OLD if version and version < _OLD_CLIENT else _ANSWER
     own = client.get("model_windows", {}).get(model.removesuffix("[1m]"), 0)
     auto = own if client.get("auto_window_from") != "environment" and own else client.get("auto_window", 0)
@@ -169,25 +187,25 @@ def _capacity(state: State, model: str, window: int, source: str) -> tuple[int, 
         capacity = _threshold(window, answer, client)
     else:
         capacity = window
-    taught = _taught(state, model)
+    taught = _taught(state, model, capacity)
     if 0 < taught < capacity * _TAUGHT and source != "config":
         return taught, "compactions"
     return capacity, source
 
 
-def _taught(state: State, model: str) -> int:
-    """Where the client last compacted by itself, this model and under the settings it has now."""
-    compactions = state.seen.compactions
-    since = state.heard.client.get("since", 0)
-    number = state.seen.compacted
-    for row in reversed(compactions):
-        if number <= since:
-            break
-        if row[1] == "auto" and _same(row[5], model):
-            # A larger context since then shows that it was not compacted for want of room.
-            return int(row[2]) if row[2] > max(_LEAST_TAUGHT, state.seen.meter.peak) else 0
-        number -= 1
-    return 0
+def _taught(state: State, model: str, derived: int) -> int:
+    """Where the client last compacted because the window was full, this model and under the settings it has
+    now; 0: that is not known."""
+    since = state.heard.client.get("since", 0) - state.seen.compacted + len(state.seen.compactions)
+    rows = state.seen.compactions[max(0, since) :]
+    full = [row[2] for row in rows if row[1] == "auto" and _same(row[5], model)][-2:]
+    # A larger context since then shows that it was not compacted for want of room.
+    if not full or full[-1] <= max(_LEAST_TAUGHT, state.seen.meter.peak):
+        return 0
+    is_far = full[-1] < derived * _FAR
+    if is_far and (len(full) < 2 or abs(full[0] - full[1]) > _ALIKE * full[1]):
+        return 0
+    return int(full[-1])
 
 
 def _ahead(model: str, window: int, version: tuple) -> bool:
@@ -207,11 +225,6 @@ def _threshold(window: int, answer: int, client: dict) -> int:
     if percent:  # can only lower it
         threshold = min(int(effective * percent / 100), threshold)
     return max(1, threshold)
-
-
-def _version(text: str) -> tuple:
-    parts = text.split(".")[:3]
-    return tuple(map(int, parts)) if parts and all(p.isdecimal() for p in parts) else ()
 
 
 def thousands(tokens: int) -> str:

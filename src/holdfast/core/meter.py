@@ -168,7 +168,7 @@ class Meter:
         self.taught_tokens = self.taught_tokens * _DECAY + tokens
 
     def _step(self, context: int, at: str) -> None:
-        second = _second_of_day(at)
+        second = second_of_day(at)
         if self.curve:
             before, then = self.curve[-1]
             second = then if second < 0 else second
@@ -267,7 +267,7 @@ def seconds_between(then: int, now: int) -> int:
     return min(_PAUSE_S, (now - then) % _DAY_S)
 
 
-def _second_of_day(at: str) -> int:
+def second_of_day(at: str) -> int:
     """Of an RFC 3339 time; -1 for what is none."""
     digits = at[11:13] + at[14:16] + at[17:19]
     if not (len(digits) == 6 and digits.isascii() and digits.isdecimal()):

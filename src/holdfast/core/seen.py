@@ -31,7 +31,7 @@ _COUNTERS = (
     "start offset entries turns prompted typed calls failures compacted micro rereads messages reads "
     "edited tools_used subagents ended_mid_line"
 ).split()
-_LABELS = ("branch", "cwd", "version", "first_at", "last_at", "reread_why")
+_LABELS = ("branch", "cwd", "version", "first_at", "last_at", "acted_at", "reread_why")
 _TABLES = ("tools", "files", "tasks", "worked", "open", "bytes", "identity", "todos")
 _SAVED = (*_COUNTERS, *_LABELS, *_TABLES, *MOST)
 
@@ -54,6 +54,12 @@ def checksum(data: bytes, start: int = 0) -> int:
 def fingerprint(text: str) -> int:
     """A number that stands for a text (a path, a command, an id) where the text is not kept."""
     return checksum(b"%d %s" % (len(text), text[:4096].encode("utf-8", "replace")))
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a client's version, to be compared; () where it is none."""
+    parts = version.split(".")[:3]
+    return tuple(map(int, parts)) if all(p.isdecimal() and p.isascii() for p in parts) else ()
 
 
 _COUNTED = {
@@ -95,6 +101,7 @@ class Seen:
     # Since the last compaction, for the coarsest estimate.
     messages = reads = edited = tools_used = subagents = 0
     branch = cwd = version = first_at = last_at = reread_why = ""
+    acted_at = ""  # when something was last said or done: what the client notes by itself is neither
 
     def __init__(self, agent: str = "") -> None:
         self.agent = agent
@@ -107,7 +114,8 @@ class Seen:
         self.commands: list = []  # [command, offset, length, result offset, length, exit, is test]
         self.errors: list = []  # [what, offset, length, result offset, length, offset of success]
         self.agents: list = []  # [id, offset, length, result offset, length, status]
-        self.compactions: list = []  # [at, trigger, tokens before, after, offset, model]
+        # [at, trigger, tokens before, after, offset, model]; trigger: the client's, "precomputed" or "idle"
+        self.compactions: list = []
         self.rejections: list = []  # [offset, length]
         self.plans: list = []  # [offset, length]
         self.answered: list = []  # tool calls whose results have been folded

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 #: fourth is due and the three before it lie within four turns. In 57 real sessions a window lasts at least
 #: 19 turns, mostly about a hundred, and no three compactions lie within less than 150.
 COMPACTIONS, TURNS = 3, 10
+#: Triggers of compactions that say nothing of how fast the window fills.
+_NOT_FULL = ("manual", "idle")
 
 
 class Burst:
@@ -46,7 +48,7 @@ def thrashing(
     number, begin = seen.compacted - len(seen.compactions), seen.start
     for _, by, used, _, offset, _ in seen.compactions:
         number += 1
-        if by != "manual" and number > after and offset > since:
+        if by not in _NOT_FULL and number > after and offset > since:
             found.append((number, offset, begin, used))
         begin = offset
     if trigger == "auto" and state.awaits_boundary and number >= after:

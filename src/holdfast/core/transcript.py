@@ -37,6 +37,10 @@ _MACHINE = (
 #: What a client that was resumed writes for a call whose result it does not have.
 _CUT_SHORT = "[Tool call interrupted: the session ended"
 _NOTIFIES = "<task-notification>"
+#: Trigger of a compaction whose summary was made ahead of time; the client's own word is "auto".
+PRECOMPUTED = "precomputed"
+#: What the client says beside a compaction that no lack of space called for.
+_WHILE_AWAY = ("Compacted while idle", "Compacted using a summary written while you were away")
 
 
 class Usage:
@@ -60,7 +64,7 @@ class Entry:
 
     kind: prompt (typed by a person, or a plan they accepted) | queued (typed while the model worked) |
     note (any other user line) | result | summary | answer | attachment | boundary (compaction) | micro |
-    system
+    idle (the compaction before it was made because nobody was there) | system
     """
 
     kind = "system"
@@ -81,8 +85,11 @@ class Entry:
     cut_short = False  # the client died before it could write the result
     task: tuple = ()  # (id, status) of a background agent that has come back
     at = branch = cwd = version = ""
-    trigger = ""
+    trigger = (
+        ""  # of a compaction, as the client names it; PRECOMPUTED where its summary was made long before
+    )
     pre_tokens = post_tokens = saved_tokens = 0
+    lasted_s = 0  # how long the compaction took
     kept: tuple | list = ()
 
 
@@ -258,6 +265,9 @@ def _system(made: Entry, record: dict) -> bool:
         data = record.get("compactMetadata")
         if type(data) is dict:
             made.trigger = _text(data, "trigger")
+            if data.get("precomputed") is True and made.trigger == "auto":
+                made.trigger = PRECOMPUTED
+            made.lasted_s = count(data.get("durationMs")) // 1000
             made.pre_tokens = count(data.get("preTokens"))
             made.post_tokens = count(data.get("postTokens"))
             kept = data.get("preservedMessages")
@@ -268,6 +278,8 @@ def _system(made: Entry, record: dict) -> bool:
         data = record.get("microcompactMetadata")
         if type(data) is dict:
             made.saved_tokens = count(data.get("tokensSaved"))
+    elif _text(record, "content").startswith(_WHILE_AWAY):
+        made.kind = "idle"
     return True
 
 

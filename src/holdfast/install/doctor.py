@@ -29,7 +29,7 @@ from holdfast.memory import swap
 from holdfast.ops.upkeep import Check, readable, status
 
 #: The client everything was tried with. Another may differ; it says so rather than fail.
-TESTED = "2.1.325"
+TESTED = "2.1.327"
 _PATIENCE_S = 10
 
 
