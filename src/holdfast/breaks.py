@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from holdfast.core.redact import Redactor
     from holdfast.disk.worktree import Worktree
 
-ENVIRONMENT = "development"
 _KEYS = {spool.TESTS: "auto_context.hooks.test_result"}
 _COMMITS = "auto_context.hooks.git_commit"
 _SUBJECT, _LOOKED_AT = 80, 1 << 14
@@ -276,9 +275,9 @@ def _environment(app: Holdfast, entry: dict) -> str:
     named = str(entry["environment"])
     if is_safe_name(named):
         return named
-    what = f"CONTEXTS_ENV cannot be the name of an environment; a breakpoint was saved for {ENVIRONMENT}"
+    what = f"CONTEXTS_ENV cannot be the name of an environment; a breakpoint was saved for {spool.DEFAULT}"
     trail.note(app.home, "degraded.breakpoint", what=what)
-    return ENVIRONMENT
+    return spool.DEFAULT
 
 
 def _save(app: Holdfast, entry: dict, environment: str) -> dict:

@@ -11,7 +11,7 @@ from holdfast import bundle, watch
 from holdfast.app import READ, Holdfast
 from holdfast.clock import elapsed
 from holdfast.core import guard
-from holdfast.core.decide import AFTER, ASKED, BROKE, OWED, due, is_cold_due, is_time
+from holdfast.core.decide import AFTER, ASKED, BROKE, OWED, due, is_cold_due, is_save_pending, is_time
 from holdfast.core.events import Event, calls, command
 from holdfast.core.fold import commits, runs_tests
 from holdfast.core.gauge import Reading, measure
@@ -102,7 +102,10 @@ def handle(event: Event, app: Holdfast) -> Reply:
             broken = _breakpoints(state, event, app)
         is_cold = is_cold_due(state, event, reading.fill, app.config)
         later = is_waited_for and not tells and _owes(state, event, now.rung, app)
+        saves = _saves_session(state, event, app, reading)
         taken = {} if app.full else _remember(state, event, app, reading, now.rung, once, later)
+        if saves and not app.full and _is_apart(event, app):
+            _make_save(state, event, app)
         # Where nothing can be saved, what is to be said is said from memory; of the ladder nothing, for it
         # would be said every time.
         tells = [] if app.full else tells
@@ -131,7 +134,33 @@ def handle(event: Event, app: Holdfast) -> Reply:
         breaks.leave(app, broken)
     if not app.full and (later or broken is None or (is_cold and is_waited_for)):
         return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, event.data))
+    if saves and not app.full and not _is_apart(event, app):
+        where = {"cwd": event.cwd, "transcript_path": event.transcript}
+        return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, where))
     return Reply(reading, answer, taken)
+
+
+def _is_apart(event: Event, app: Holdfast) -> bool:
+    """Whether the client waits for nothing that is done now."""
+    return event.name == AFTER or not app.in_hook
+
+
+def _saves_session(state: State, event: Event, app: Holdfast, reading: Reading) -> bool:
+    """Whether the session is to be saved under its environment. What is due is in the state before it is
+    made, as a checkpoint is."""
+    level = guard.save_due(state, event, reading, app.config)
+    if level and app.config["auto_context.enabled"]:
+        from holdfast import autosave  # twice in a cycle
+
+        autosave.schedule(state, event, app, reading, level)
+    return not state.agent and is_save_pending(state, event.at)
+
+
+def _make_save(state: State, event: Event, app: Holdfast) -> None:
+    load_more(app)
+    from holdfast import autosave
+
+    autosave.make(state, event, app)
 
 
 def _locked(event: Event, app: Holdfast) -> "files.Lock | files.Unlocked":

@@ -118,7 +118,7 @@ def test_a_day_of_use(machine: Machine, holdfast: Path, binary: Path, service: s
     # The window is full: whoever watches it asks the service, which saves.
     told = said(machine, holdfast, "monitor", "175000", CONTEXTS_URL=service)
     assert told.startswith("Context critical (175000/200000). Auto-saving...\n")
-    assert told.endswith("Session saved. Recommend: rs development\n")
+    assert told.endswith("holdfast rs development\n")
 
     # Another session goes on, from wherever it is started.
     machine.binary = holdfast

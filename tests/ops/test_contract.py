@@ -27,8 +27,17 @@ def app(tmp_path: Path) -> Holdfast:
             "HOLDFAST_HOME": str(tmp_path / "home"),
             "CLAUDE_CONFIG_DIR": str(tmp_path / "client"),
             "HOME": str(tmp_path),
+            "PATH": str(on_path(tmp_path)),
         }
     )
+
+
+def on_path(tmp_path: Path) -> Path:
+    """A folder of programs, with holdfast among them."""
+    folder = tmp_path / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "holdfast").touch(0o755)
+    return folder
 
 
 def test_usage_has_the_fields_of_the_contract(app: Holdfast) -> None:
@@ -52,6 +61,8 @@ def test_usage_has_the_fields_of_the_contract(app: Holdfast) -> None:
         (169_999, "critical", "save"),
         (170_000, "overflow", "save_and_restart"),
         (200_000, "overflow", "save_and_restart"),
+        (205_000, "overflow", "save_and_restart"),
+        (99_999_999, "overflow", "save_and_restart"),
     ],
 )
 def test_each_limit_holds_to_the_token(app: Holdfast, used: int, status: str, action: str) -> None:
@@ -71,14 +82,14 @@ def test_without_used_tokens_the_session_is_measured(app: Holdfast, tmp_path: Pa
     with pytest.raises(NotFound, match="no session 'beta'"):
         usage(app, session="beta")
     with pytest.raises(BadInput, match="not both"):
-        usage(app, used_tokens=1, session="alpha")
+        usage(app, used_tokens=1, max_tokens=2, session="alpha")
 
 
 @pytest.mark.parametrize(
     ("used", "most", "said"),
     [
         (-1, 200_000, "used_tokens is -1"),
-        (200_001, 200_000, "more than the 200000"),
+        (100_000_000, 200_000, "used_tokens is 100000000"),
         (0, 0, "max_tokens is 0"),
         (1, -5, "max_tokens is -5"),
         (1, 100_000_000, "max_tokens is 100000000"),
@@ -111,6 +122,30 @@ def test_a_name_that_is_none_is_refused_when_drafted(app: Holdfast, name: str) -
     assert not Path(app.home.root).exists()
 
 
+def test_more_than_the_window_holds_is_shown_and_saved_as_it_is(app: Holdfast) -> None:
+    """That is when it matters."""
+    found = usage(app, used_tokens=205_000)
+    assert (found.used, found.max, found.percent, found.status) == (205_000, 200_000, 102.5, "overflow")
+    assert found.action["message"] == "Context at 102.5%. Save and restart recommended."
+    answer = auto_save(app, environment="dev", used_tokens=205_000)
+    (save,) = saves.of(app.home, "dev")
+    assert (answer.status, answer.percent_at_save, answer.session_id) == ("saved", 102.5, save["id"])
+    assert (save["used"], save["max"], save["task"]) == (205_000, 200_000, "[Auto-save at 102% context]")
+
+
+def test_the_window_of_a_session_that_is_named_is_the_measured_one(app: Holdfast, tmp_path: Path) -> None:
+    folder = tmp_path / "client/projects/-home-mira-tidegate"
+    folder.mkdir(parents=True)
+    script = Script("alpha")
+    script.answer(text("hello"), context=150_000, output=10)
+    (folder / "alpha.jsonl").write_bytes(script.bytes().replace(b"claude-opus-4-6", b"claude-opus-5-5"))
+    assert usage(app, used_tokens=205_000, session="alpha").max == 1_000_000
+    assert auto_save(app, environment="dev", used_tokens=860_000, session="alpha").percent_at_save == 86.0
+    with pytest.raises(NotFound, match="no session 'beta'"):
+        auto_save(app, environment="dev", used_tokens=1, session="beta")
+    assert len(saves.of(app.home, "dev")) == 1
+
+
 def test_an_auto_save_answers_with_the_fields_of_the_contract(app: Holdfast) -> None:
     answer = asdict(auto_save(app, environment="staging", used_tokens=174_000))
     (save,) = saves.of(app.home, "staging")
@@ -119,7 +154,7 @@ def test_an_auto_save_answers_with_the_fields_of_the_contract(app: Holdfast) -> 
         "session_id": save["id"],
         "percent_at_save": 87.0,
         "restart_command": "rs staging",
-        "message": "Session saved. Run 'rs staging' to continue.",
+        "message": "Session saved. Run 'holdfast rs staging' to continue.",
     }
     assert save["task"] == "[Auto-save at 87% context]"
     assert save["context"] == "Automatic save triggered at 174000/200000 tokens"
@@ -148,7 +183,7 @@ def test_many_are_kept_with_one_write_for_each_environment(
 
     monkeypatch.setattr(saves.files, "append_durably", counted)
     drafts = [drafted(("dev", "ops")[number % 2], number, 100) for number in range(64)]
-    answers = [answered(saved) for saved in keep(app, drafts)]
+    answers = [answered(app, saved) for saved in keep(app, drafts)]
     assert sorted(appended) == ["dev.jsonl", "ops.jsonl"]
     assert [answer.percent_at_save for answer in answers] == list(range(64))
     assert [save["used"] for save in saves.of(app.home, "ops")] == list(range(1, 64, 2))

@@ -40,7 +40,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def opened(home: Path, **environ: str) -> Holdfast:
-    return Holdfast.open({"HOLDFAST_HOME": str(home), "HOME": str(home.parent), **environ})
+    return Holdfast.open(installed(home) | environ)
+
+
+def installed(home: Path) -> dict[str, str]:
+    """The environment where holdfast is on the PATH."""
+    folder = home.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "holdfast").touch(0o755)
+    return {"HOLDFAST_HOME": str(home), "HOME": str(home.parent), "PATH": f"{folder}:{os.defpath}"}
 
 
 class Service:
@@ -103,18 +111,42 @@ def test_a_healthy_window_is_worth_no_word(home: Path, project: Path) -> None:
 
 
 def test_a_warning_is_said_as_scripts_expect_it(home: Path, project: Path) -> None:
-    assert said(opened(home), 140_000) == ["Context warning (140000/200000). Consider: ss"]
-    assert said(opened(home), 7, 10) == ["Context warning (7/10). Consider: ss"]
+    assert said(opened(home), 140_000) == ["Context warning (140000/200000). Consider: holdfast ss"]
+    assert said(opened(home), 7, 10) == ["Context warning (7/10). Consider: holdfast ss"]
 
 
 def test_a_critical_window_is_saved(home: Path, project: Path) -> None:
     first, answer, last = said(opened(home, CONTEXTS_ENV="ops"), 174_000)
     assert first == "Context critical (174000/200000). Auto-saving..."
-    assert last == "Session saved. Recommend: rs ops"
+    assert last == "Session saved. Recommend: holdfast rs ops"
     (save,) = saves.of(opened(home).home, "ops")
     assert json.loads(answer)["session_id"] == save["id"]
     assert list(json.loads(answer)) == list(SAVED)
     assert (save["project"], save["joined"]) == (str(project), "told")
+
+
+def test_a_window_that_is_more_than_full_is_saved_too(home: Path, project: Path) -> None:
+    _, answer, _ = said(opened(home), 205_000)
+    assert json.loads(answer)["percent_at_save"] == 102.5
+
+
+def test_in_a_session_its_own_window_counts(home: Path, project: Path) -> None:
+    session = Session(home, project, project / "t.jsonl")
+    session.turn()
+    path = project / "t.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"claude-opus-4-6", b"claude-opus-5-5"))
+    session.hook("PostToolBatch")
+    app = opened(home, CLAUDE_CODE_SESSION_ID="s1")
+    assert said(app, 690_000) == [""]
+    assert said(app, 710_000) == ["Context warning (710000/1000000). Consider: holdfast ss"]
+    assert "(710000/200000)" in said(opened(home, CLAUDE_CODE_SESSION_ID="nobody"), 710_000)[0]
+
+
+def test_where_holdfast_is_not_on_the_path_its_whole_path_is_named(home: Path, project: Path) -> None:
+    app = opened(home, PATH=os.defpath)
+    _, _, command = said(app, 140_000)[0].rpartition("Consider: ")
+    program, word = command.rsplit(" ", 1)
+    assert (os.access(program, os.X_OK), word) == (True, "ss")
 
 
 def test_with_it_a_checkpoint_is_taken_of_what_is_unsaved(home: Path, project: Path) -> None:
@@ -128,11 +160,11 @@ def test_with_it_a_checkpoint_is_taken_of_what_is_unsaved(home: Path, project: P
 
 def test_who_wants_no_automatic_saves_is_warned(home: Path, project: Path) -> None:
     app = opened(home, HOLDFAST_AUTO_CONTEXT_ENABLED="false")
-    assert said(app, 174_000) == ["Context warning (174000/200000). Consider: ss"]
+    assert said(app, 174_000) == ["Context warning (174000/200000). Consider: holdfast ss"]
     assert not home.exists()
 
 
-@pytest.mark.parametrize("numbers", [(-1,), (200_001,), (1, 0), (10**400,)], ids=range(4))
+@pytest.mark.parametrize("numbers", [(-1,), (100_000_000,), (1, 0), (10**400,)], ids=range(4))
 def test_numbers_that_cannot_be_are_refused(home: Path, project: Path, numbers: tuple[int, ...]) -> None:
     with pytest.raises(BadInput, match="tokens is"):
         monitor(opened(home), *numbers)
@@ -140,11 +172,11 @@ def test_numbers_that_cannot_be_are_refused(home: Path, project: Path, numbers: 
 
 
 def test_as_a_command_it_prints_the_same_and_nothing_else(home: Path, project: Path) -> None:
-    env = {"HOLDFAST_HOME": str(home), "HOME": str(home.parent), "PATH": os.defpath}
+    env = installed(home)
     for words, code, out in (
         ([], 1, _USAGE + "\n"),
         (["5"], 0, ""),
-        (["150000"], 0, "Context warning (150000/200000). Consider: ss\n"),
+        (["150000"], 0, "Context warning (150000/200000). Consider: holdfast ss\n"),
     ):
         command = [sys.executable, "-m", "holdfast", "monitor", *words]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -163,7 +195,7 @@ def test_a_service_is_asked_with_the_token_in_the_header(
     first, answer, last = said(app, 90, 100)
     assert (first, last) == (
         "Context critical (90/100). Auto-saving...",
-        "Session saved. Recommend: rs ops",
+        "Session saved. Recommend: holdfast rs ops",
     )
     assert json.loads(answer) == SAVED
     (read, asked, *_), (write, path, _, body) = service.asked
@@ -196,7 +228,7 @@ def test_a_service_that_does_not_answer_right_is_not_needed(
 ) -> None:
     service.answer("/context/usage", answer, status)
     app = opened(home, CONTEXTS_URL=service.url)
-    assert said(app, 90, 100)[2] == "Session saved. Recommend: rs development"
+    assert said(app, 90, 100)[2] == "Session saved. Recommend: holdfast rs development"
     assert len(saves.of(app.home, "development")) == 1
     assert len(service.asked) == 1, "it is not asked again"
     assert f"the answer of {service.url} {why}" in capsys.readouterr().err

@@ -275,7 +275,7 @@ def test_what_somebody_may_go_on_with_is_not_pruned(app: Holdfast, home: Path, p
     kept = ss(app, "dev").saved.checkpoint
     for words in ("one", "two"):
         work.prompt(words)
-        work.hook("PreCompact", trigger="auto")
+        work.hook("PreCompact", trigger="manual")
     *_, between, newest = [entry["path"] for entry in entries(home)]
     much_later = now() + 400 * 24 * 3600 * 1000
     with checkpoints.open_folder(str(Path(kept).parent)) as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -54,14 +55,25 @@ def test_an_auto_save_says_how_to_go_on_and_is_on_the_disk(service: Service) -> 
     status, said = post(service, "/context/auto-save", body)
     kept = json.loads((service.home / "environments/contract.jsonl").read_text().splitlines()[-1])
     assert status == 200
+    message = said.pop("message")
     assert said == {
         "status": "saved",
         "session_id": kept["id"],
         "percent_at_save": 85.5,
         "restart_command": "rs contract",
-        "message": "Session saved. Run 'rs contract' to continue.",
     }
+    program = message.removeprefix("Session saved. Run '").removesuffix(" rs contract' to continue.")
+    assert shutil.which(program), "the message names a command that exists"
     assert kept["tags"] == ["auto-save", "tokens-171000"]
+
+
+def test_above_the_window_is_answered_and_saved(service: Service) -> None:
+    status, said = get(service, USED.format(205_000))
+    assert (status, said["percent"], said["status"]) == (200, 102.5, "overflow")
+    assert said["action"]["type"] == "save_and_restart"
+    status, said = post(service, "/context/auto-save", {"environment": "over", "used_tokens": 205_000})
+    assert (status, said["status"], said["percent_at_save"]) == (200, "saved", 102.5)
+    assert "over.jsonl" in service.saves()
 
 
 def test_every_operation_but_the_local_ones_is_a_route_with_its_parameters(service: Service) -> None:
@@ -102,7 +114,8 @@ def test_nothing_that_names_a_file_to_write_can_be_asked_for(service: Service) -
     [
         ("/context/usage?used_tokens=many", "used_tokens: Input should be a valid integer"),
         ("/context/usage?used_tokens=-1", "used_tokens is -1"),
-        ("/context/usage?used_tokens=2&max_tokens=1", "more than the 1 the window holds"),
+        ("/context/usage?used_tokens=100000000", "used_tokens is 100000000"),
+        ("/context/usage?used_tokens=2&max_tokens=1&session=s1", "not both"),
         ("/context/usage?used_tokens=1&max_tokens=0", "max_tokens is 0"),
         ("/context/usage?used_tokens=1" + 5000 * "0", "used_tokens"),
         ("/context/usage?used_tokens=1&used_tokens=2", "'used_tokens' is given twice"),

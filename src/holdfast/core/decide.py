@@ -111,6 +111,13 @@ def is_time(state: State, event: Event) -> bool:
     return event.name in _PATIENT or owed.get("tries", 0) < 2 or not 0 <= waited < _AGAIN_MS
 
 
+def is_save_pending(state: State, at: int) -> bool:
+    """Whether a save of the session that is due is to be tried now."""
+    due = state.heard.autosave
+    waited = at - due.get("tried_at", 0)
+    return bool(due) and (due.get("tries", 0) < 2 or not 0 <= waited < _AGAIN_MS)
+
+
 def asked_for(state: State, at: int) -> str:
     """Why somebody else wants one, if its time has come; where the clock was set back, it has."""
     asked = state.heard.asked

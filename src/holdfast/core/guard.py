@@ -8,7 +8,7 @@ from holdfast.core.events import Event
 from holdfast.core.forecast import Forecast, Habit, first_warning, forecast, habit, is_soon, velocity
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
-from holdfast.core.ladder import ADVISORY, LEVELS, PROMPT, name_of, reached
+from holdfast.core.ladder import ADVISORY, CRITICAL, LEVELS, PROMPT, name_of, reached
 from holdfast.core.state import State
 from holdfast.core.thrash import thrashing
 
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 
 #: Where the client shows what a hook says to the person, and waits for it.
 TELLS = ("UserPromptSubmit", "PostToolBatch", "Stop")
+#: Where a session is saved: hooks, and not what only reports.
+_SAVES = (
+    *("SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "StopFailure", "PreCompact"),
+    *("SessionEnd", "AfterBatch", "CheckpointAsked"),
+)
 #: Where it can be said to the model: not at Stop, which would start another request.
 _ADVISES = ("UserPromptSubmit", "PostToolBatch")
 #: What is told once per cycle besides the rungs.
 SOON, ADVICE, FULL = "soon", "advice", "full"
+#: The level at which a session is saved besides L2 and L4: nothing fits any more.
+NO_SPACE = 100
 #: A rung is left only when the window is this much emptier than when it was reached: after a rewind, not
 #: because the pace has slackened.
 _SLACK = 5.0
@@ -166,6 +173,24 @@ def is_full(state: State, reading: Reading) -> bool:
     """Whether nothing goes on until somebody makes room."""
     heard = state.heard
     return bool(heard.full or (heard.client.get("compaction_off") and reading.fill >= 100))
+
+
+def save_due(state: State, event: Event, reading: Reading, config: "Config") -> int:
+    """The level at which the session is to be saved under its environment now, marked as seen to: once per
+    level and cycle, and at the latest when the client compacts by itself. 0: none. A level that only the
+    pace has raised early is none: the save says how full the window was."""
+    if state.agent or event.name not in _SAVES or not (reading.used or state.heard.full):
+        return 0
+    level = reached(reading.fill, config)
+    level = level if level in (ADVISORY, CRITICAL) else ADVISORY if level > ADVISORY else 0
+    if event.name == "PreCompact" and event.data.get("trigger") == "auto":
+        level = level or ADVISORY
+    level = NO_SPACE if is_full(state, reading) else level
+    known = state.heard.guard
+    if level <= known.get("saved", 0):
+        return 0
+    known["saved"] = level
+    return level
 
 
 def _wants_help(state: State, config: "Config") -> bool:

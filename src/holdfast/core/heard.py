@@ -22,7 +22,7 @@ _SAVED = (
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
     "guard burst habit pressed tree broke tests committed logged process full role last board mail asked "
-    "started begun summarised"
+    "started begun summarised autosave"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -72,6 +72,7 @@ class Heard:
         self.saved: dict = {}  # the last checkpoint, and what had been done by then
         self.injected: list = []  # how often something was said into the session; tokens in all
         self.owed: dict = {}  # a checkpoint that is due and not taken yet
+        self.autosave: dict = {}  # a save of the session that is due and not made yet
         # The newest breakpoint taken in (`uid`), and while a checkpoint is due for it `why` and `trigger`.
         self.broke: dict = {}
         self.tests: list = []  # whether tests last passed, and the turns by then

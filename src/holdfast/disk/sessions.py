@@ -14,7 +14,7 @@ _LARGEST_STATE = 16 << 20
 #: How many agents are looked at: each is a file to be read while somebody waits.
 _MOST_AGENTS = 256
 #: As `State.render` writes it; in a text the quotes would be escaped.
-_OWED = b'"owed":{'
+_OWED, _UNSAVED = b'"owed":{', b'"autosave":{'
 
 
 def lock(folder: str) -> files.Lock:
@@ -88,6 +88,24 @@ def owing(home: Home, session: str) -> list[State]:
                     state = peek(home, session, name)
                 found += [state] if state and state.heard.owed else []
         except (OSError, BadInput, Damaged):
+            continue  # `status` says so
+    return found
+
+
+def with_pending_save(home: Home, most: int) -> list[str]:
+    """Sessions whose own save was not made: their hook was killed over it. Of those that changed last."""
+    changed = []
+    for name in names(home):
+        try:
+            changed.append((posix.stat(home.session(name) + "/state.json").st_mtime_ns, name))
+        except OSError:
+            continue
+    found = []
+    for _, name in sorted(changed)[-most:]:
+        try:
+            if _UNSAVED in files.read(home.session(name) + "/state.json", _LARGEST_STATE):
+                found.append(name)
+        except (OSError, BadInput):
             continue  # `status` says so
     return found
 

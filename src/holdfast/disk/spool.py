@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from holdfast.disk.worktree import Worktree
 
 COMMIT, TESTS = "commit", "tests"
+#: The environment, unless CONTEXTS_ENV names another.
+DEFAULT = "development"
 #: A commit among many: of a rebase, or of several that are picked. Of these only the newest is kept.
 SERIES = "series"
 #: Of one working tree. The oldest go: what was saved at the newer ones holds for them, too.
@@ -45,12 +47,17 @@ def key(root: str) -> str:
     return source_hash(0, root.encode("utf-8", "surrogatepass")).hex()  # also of what can be no path
 
 
+def environment(environ: dict[str, str]) -> str:
+    """The one that saves are made for, where nobody names another."""
+    return environ.get("CONTEXTS_ENV", "")[:128] or DEFAULT
+
+
 def about(tree: "Worktree", environ: dict[str, str]) -> dict:
     """What every breakpoint says: where, and for which environment."""
     return {
         "root": tree.root,
         "common": tree.common,
-        "environment": environ.get("CONTEXTS_ENV", "")[:128] or "development",
+        "environment": environment(environ),
         "branch": tree.branch,
         "commit": tree.commit,
     }

@@ -209,7 +209,7 @@ def junit(
     """
     _refuse_unwanted(app, spool.TESTS)
     count, failed, seconds = counted(path)
-    name = environment or app.environ.get("CONTEXTS_ENV") or breaks.ENVIRONMENT
+    name = environment or spool.environment(app.environ)
     run = _Run(not failed, count, failed, seconds, command)
     folder = os.path.abspath(project) if project else os.getcwd()
     return Tested("saved", _keep_run(app, name, run, folder), not failed)

@@ -17,6 +17,7 @@ _BRIEFS = {
 }
 _SENTENCES = {
     "checkpoint.taken": "checkpoint {id}: {reason}",
+    "session.saved": "the session saved itself for {environment}, {fill} % full: holdfast rs {environment}",
     "breakpoint.saved": "a good place to stop was saved: {id}",
     "restore.receipt": "the summary kept {kept} of {items} items, lost {lost}, contradicted {contradicted}",
     "injection.block": "the compaction was told what its summary must keep ({tokens} tokens)",

@@ -18,8 +18,10 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from holdfast.app import Holdfast
 from holdfast.core.plain import excerpt
 from holdfast.disk import files
-from holdfast.errors import BadInput
-from holdfast.ops.contract import auto_save, usage
+from holdfast.errors import BadInput, HoldfastError
+from holdfast.installed import NAME, resume_command, shell_command
+from holdfast.ops import asking
+from holdfast.ops.contract import WINDOW, auto_save, usage, window
 from holdfast.ops.saves import bring_up, named
 
 _URL = "CONTEXTS_URL"
@@ -41,7 +43,7 @@ class Watched:
         return "\n".join(self.said)
 
 
-def monitor(app: Holdfast, used: int | None = None, max: int = 200_000) -> Watched:  # noqa: A002
+def monitor(app: Holdfast, used: int | None = None, max: int | None = None) -> Watched:  # noqa: A002
     """Say what a window that is so full calls for, and save where work stands before it is too late.
 
     Parameters
@@ -49,10 +51,11 @@ def monitor(app: Holdfast, used: int | None = None, max: int = 200_000) -> Watch
     used
         Tokens in the window.
     max
-        Tokens the window holds.
+        Tokens the window holds. Without it: the window of the session this runs in, else 200000.
     """
     if used is None:
         return Watched("", [_USAGE], {}, exit_code=1)
+    max = _window(app) if max is None else max  # noqa: A001
     here = usage(app, used_tokens=used, max_tokens=max)  # which refuses what cannot be
     service = _Service(app) if app.environ.get(_URL) else None
     answer = service.usage(used, max) if service else None
@@ -70,11 +73,20 @@ def monitor(app: Holdfast, used: int | None = None, max: int = 200_000) -> Watch
         said = [
             f"Context critical ({used}/{max}). Auto-saving...",
             json.dumps(saved, separators=(",", ":")),
-            f"Session saved. Recommend: rs {environment}",
+            f"Session saved. Recommend: {resume_command(app, environment)}",
         ]
         return Watched(action, said, saved)
-    warned = [f"Context warning ({used}/{max}). Consider: ss"] if action != "none" else []
+    command = f"{shell_command(app) or NAME} ss"
+    warned = [f"Context warning ({used}/{max}). Consider: {command}"] if action != "none" else []
     return Watched(action, warned, {})
+
+
+def _window(app: Holdfast) -> int:
+    """Of the session in which this runs, if it is one that can be measured."""
+    try:
+        return window(app, None, asking.session(app) or None)
+    except HoldfastError:
+        return WINDOW
 
 
 class _Service:

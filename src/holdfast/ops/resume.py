@@ -10,27 +10,35 @@ import os
 import shlex
 import shutil
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 
+from holdfast import engine
 from holdfast.app import Holdfast
 from holdfast.books import DATA, mark
 from holdfast.clock import at, now
+from holdfast.core.decide import AFTER
+from holdfast.core.events import Event
 from holdfast.core.fence import fenced, inert, not_typed
-from holdfast.core.plain import PER_TOKEN, ago, quoted
-from holdfast.disk import checkpoints, saves
+from holdfast.core.plain import PER_TOKEN, ago, excerpt, quoted
+from holdfast.disk import checkpoints, saves, sessions
 from holdfast.disk.kept import Kept, look
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.material import Ground
 from holdfast.ops.breakpoints import drain
-from holdfast.ops.saves import Saved, of
+from holdfast.ops.saves import Saved, of, show
 from holdfast.restoring import HANDED, Earlier
 
 #: As far as the end of a fence is looked for, there is one.
 _LONGEST = 11_000
+#: Other sessions that are named, and characters of what each worked on.
+_NAMED, _SHORT = 5, 120
+#: Sessions that are looked through for a save that was not finished.
+_MOST_SESSIONS = 200
 _CLIENT = "HOLDFAST_CLIENT"
 _SOURCES = {
     saves.MANUAL: "by hand",
-    saves.AUTO: "because the window was full",
+    saves.AUTO: "by itself, as the window filled up",
     saves.COMMIT: "at a commit",
     saves.TESTS: "after a test run",
 }
@@ -45,28 +53,51 @@ class Context:
     checkpoint: str
     trouble: str
     text: str
+    others: list[Saved]  # the newest saves of other sessions under this name
 
     def __str__(self) -> str:
         return self.text
 
 
-def rs(app: Holdfast, environment: str, *, start: bool = False) -> Context:
+def rs(app: Holdfast, environment: str, *, id: str | None = None, start: bool = False) -> Context:  # noqa: A002
     """Go on with what was saved: print its context.
 
     Parameters
     ----------
     environment
         Under which name it was saved.
+    id
+        Which of its saves. Without it: the newest of the work in this folder.
     start
         Start the client with it, in the folder of the work.
     """
     drain(app)
-    *before, save = _of_here(of(app, environment))
+    _finish_saves(app)
+    every = of(app, environment)
+    if id is not None:
+        save = show(app, environment, id)
+        before = [one for one in every if one.id < save.id]
+    else:
+        *before, save = _of_here(every)
     typed = [one for one in before if one.source == saves.MANUAL and one.lineage == save.lineage]
-    context = _context(app, save, None if save.source == saves.MANUAL or not typed else typed[-1])
+    latest = None if save.source == saves.MANUAL or not typed else typed[-1]
+    context = _context(app, save, latest, _others(every, save))
     if start:
         _start(app, context)
     return context
+
+
+def _finish_saves(app: Holdfast) -> None:
+    """Make the saves that were pending when their hook was killed."""
+    for session in sessions.with_pending_save(app.home, _MOST_SESSIONS):
+        with suppress(OSError, HoldfastError):  # what was saved before is there all the same
+            engine.handle(Event(AFTER, session, now(), {}), app)
+
+
+def _others(every: list[Saved], save: Saved) -> list[Saved]:
+    """The newest save of each other session: first those of the same work, newest first."""
+    newest = {one.session_id: one for one in every if one.session_id and one.session_id != save.session_id}
+    return sorted(newest.values(), key=lambda one: (one.lineage == save.lineage, one.at), reverse=True)
 
 
 def _of_here(every: list[Saved]) -> list[Saved]:
@@ -75,7 +106,7 @@ def _of_here(every: list[Saved]) -> list[Saved]:
     return [one for one in every if one.lineage == lineage] or every
 
 
-def _context(app: Holdfast, save: Saved, typed: Saved | None) -> Context:
+def _context(app: Holdfast, save: Saved, typed: Saved | None, others: list[Saved]) -> Context:
     """`typed` is what a person saved of the same work before a commit or a full window did: it says what
     those cannot."""
     at_now, ground = now(), Ground(save.project) if save.project else None
@@ -85,6 +116,9 @@ def _context(app: Holdfast, save: Saved, typed: Saved | None) -> Context:
         lines += [f"Before that, {ago(at_now - at(typed.at))}, by hand:", *_said(typed)]
     if trouble:
         lines.append(not_typed(trouble))
+    lines += [_named(one, save, at_now) for one in others[:_NAMED]]
+    if len(others) > _NAMED:
+        lines.append(f"{len(others) - _NAMED} more: holdfast saves list --environment {save.environment}")
     if kept and ground:
         lines += _from_checkpoint(app, kept, ground, at_now, _LONGEST - 600 - sum(map(len, lines)))
     where = f", in {inert(save.project)}" if save.project else ""
@@ -93,7 +127,18 @@ def _context(app: Holdfast, save: Saved, typed: Saved | None) -> Context:
         f"Saved {ago(at_now - at(save.at))} {_SOURCES.get(save.source, '')}{where}. {DATA}"
         + (f" More: {inert(path)}" if kept else "")
     )
-    return Context(save, path if kept else "", trouble, fenced(mark(), says, lines, _LONGEST))
+    told = fenced(mark(), says, lines, _LONGEST)
+    return Context(save, path if kept else "", trouble, told, others)
+
+
+def _named(one: Saved, save: Saved, at_now: int) -> str:
+    """Another save under the same name, in one line, and how to go on with it."""
+    where = "" if one.lineage == save.lineage else f" in {inert(one.project)}"
+    what = excerpt(not_typed(one.task), _SHORT)
+    return (
+        f"Another session{where} saved {ago(at_now - at(one.at))}: {what} "
+        f"(holdfast rs {one.environment} --id {one.id})"
+    )
 
 
 def _said(save: Saved) -> list[str]:
@@ -113,8 +158,11 @@ def _said(save: Saved) -> list[str]:
 
 def _kept(app: Holdfast, save: Saved) -> tuple[Kept | None, str, str]:
     """(the checkpoint that was the newest then, its path, ""), or, where that cannot be used, the newest of
-    the same work, and why."""
+    the same work, and why. A session that saved itself and went on is continued where it ended."""
     newest = checkpoints.head(app.home, save.lineage).get("path", "") if save.lineage else ""
+    last = _last_of(app, save) if save.source == saves.AUTO else None
+    if last:
+        return *last, ""
     wrong = "" if save.checkpoint else "There was no checkpoint of this work when it was saved."
     for path in dict.fromkeys(filter(None, (save.checkpoint, newest))):
         try:
@@ -127,6 +175,19 @@ def _kept(app: Holdfast, save: Saved) -> tuple[Kept | None, str, str]:
         why = f"{quoted(path)} is of other work" if kept.is_trusted else kept.refusal(path)
         wrong = wrong or f"Its checkpoint cannot be used: {why}"
     return None, "", wrong
+
+
+def _last_of(app: Holdfast, save: Saved) -> tuple[Kept, str] | None:
+    """The last checkpoint of the session that was saved, where it is a later one, and its path."""
+    try:
+        state = sessions.peek(app.home, save.session_id) if save.session_id else None
+        path = str(state.heard.saved.get("path", "")) if state else ""
+        kept = look(app.home, path) if path and path != save.checkpoint else None
+    except (OSError, HoldfastError):
+        return None
+    owner = [save.lineage, save.session_id]
+    is_its = kept and kept.is_trusted and [kept.fields["lineage"], kept.fields["session_id"]] == owner
+    return (kept, path) if kept and is_its else None
 
 
 def _from_checkpoint(app: Holdfast, kept: Kept, ground: Ground, at_now: int, characters: int) -> list[str]:

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from holdfast.app import Holdfast
 from holdfast.clock import now
 from holdfast.core.decide import unsaved
-from holdfast.disk import checkpoints, index, saves
+from holdfast.disk import checkpoints, index, saves, spool
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.material import Ground, redactor_of
@@ -162,7 +162,7 @@ def ss(
 
 
 def named(app: Holdfast, environment: str | None) -> str:
-    return environment or app.environ.get("CONTEXTS_ENV") or "development"
+    return environment or spool.environment(app.environ)
 
 
 def bring_up(app: Holdfast, folder: str) -> str:

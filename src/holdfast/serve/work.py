@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -67,10 +68,10 @@ class Work:
         return self._current.app()
 
     async def do(self, operation: Operation, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-        if given.get(_COUNTED.get(operation.name, "")) is not None:
+        if given.get(_COUNTED.get(operation.name, "")) is not None and not given.get("session"):
             return function(self.app(), **given)
         if operation.name == _AUTO_SAVE:
-            return contract.answered(await self._saved(contract.drafted(**given)))
+            return await self._auto_save(dict(given))
         app = copy.copy(self.app())  # an operation may note on it what it met
         return await self.in_lane(operation, lambda: function(app, **given))
 
@@ -100,6 +101,17 @@ class Work:
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return running
+
+    async def _auto_save(self, given: dict[str, Any]) -> contract.AutoSaved:
+        app, most, session = (
+            copy.copy(self.app()),
+            given.pop("max_tokens", None),
+            given.pop("session", None),
+        )
+        find = functools.partial(contract.window, app, most, session)
+        size = await self.in_thread("usage", find) if session else find()
+        saved = await self._saved(contract.drafted(max_tokens=size, **given))
+        return contract.answered(app, saved)
 
     async def _saved(self, draft: Draft) -> Saved:
         """Durable. While one batch is written, the next one gathers."""
