@@ -11,7 +11,17 @@ from holdfast import bundle, watch
 from holdfast.app import READ, Holdfast
 from holdfast.clock import elapsed
 from holdfast.core import guard
-from holdfast.core.decide import AFTER, ASKED, BROKE, OWED, due, is_cold_due, is_save_pending, is_time
+from holdfast.core.decide import (
+    AFTER,
+    ASKED,
+    BROKE,
+    OWED,
+    SAVE_DUE,
+    due,
+    is_cold_due,
+    is_save_pending,
+    is_time,
+)
 from holdfast.core.events import Event, calls, command
 from holdfast.core.fold import commits, runs_tests
 from holdfast.core.gauge import Reading, measure
@@ -136,13 +146,13 @@ def handle(event: Event, app: Holdfast) -> Reply:
         return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, event.data))
     if saves and not app.full and not _is_apart(event, app):
         where = {"cwd": event.cwd, "transcript_path": event.transcript}
-        return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, where))
+        return Reply(reading, answer, taken, Event(SAVE_DUE, event.session, event.at, where))
     return Reply(reading, answer, taken)
 
 
 def _is_apart(event: Event, app: Holdfast) -> bool:
     """Whether the client waits for nothing that is done now."""
-    return event.name == AFTER or not app.in_hook
+    return event.name in (AFTER, SAVE_DUE) or not app.in_hook
 
 
 def _saves_session(state: State, event: Event, app: Holdfast, reading: Reading) -> bool:
@@ -202,7 +212,7 @@ def _take_in(state: State, event: Event, app: Holdfast) -> None:
     if event.name == "SessionStart" and app.in_hook:
         state.heard.process = posix.getppid()  # the client
         state.heard.started = app.environ.get(STARTED, "")[:32]
-    if event.name != AFTER:  # of that everything was heard before
+    if event.name not in (AFTER, SAVE_DUE):  # of these everything was heard before
         state.overlay(event)
     if event.name == "PreCompact":
         state.heard.summarised = _summarised(state, event)
@@ -274,7 +284,7 @@ def _save(
     """The state, and, if not left for later, the checkpoint that is due or still owed. What is owed is on
     disk before it is paid: who is killed over it leaves the debt to the next."""
     why = "" if later else due(state, event, rung, app.config)
-    if not (why or state.heard.owed) or later or event.name == STATUSLINE:
+    if not (why or state.heard.owed) or later or event.name in (STATUSLINE, SAVE_DUE):
         sessions.save(app.home, state)
         return {}
     load_more(app)

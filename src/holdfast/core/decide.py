@@ -26,6 +26,8 @@ BROKE = "BreakpointReached"
 OWED = "CheckpointOwed"
 #: What a batch of tool calls left to be done when the client had been answered: ours as well.
 AFTER = "AfterBatch"
+#: A hook has been answered, and a save of the session is due; nothing else is done: ours, too.
+SAVE_DUE = "SaveDue"
 WATCHER = "watcher"
 _FIRST, _EVERY = "checkpoints.first_turns", "checkpoints.every_turns"
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
