@@ -219,7 +219,11 @@ def test_every_command_of_the_benchmarks_page_exists() -> None:
 def test_the_sessions_page_shows_what_the_commands_really_print(tmp_path: Path) -> None:
     page = (REPO / "docs/sessions.md").read_text()
     shown = "\n".join(line[4:] for line in page.splitlines() if line.startswith("    "))
-    environ = {"HOME": str(tmp_path), "HOLDFAST_HOME": str(tmp_path / "home"), "PATH": os.defpath}
+    programs = tmp_path / "bin"  # a reader has holdfast on the PATH
+    programs.mkdir()
+    (programs / "holdfast").symlink_to(Path(sys.executable).parent / "holdfast")
+    path = f"{programs}:{os.defpath}"
+    environ = {"HOME": str(tmp_path), "HOLDFAST_HOME": str(tmp_path / "home"), "PATH": path}
     commands = re.findall(r"^\$ holdfast (.*)\n((?:(?!\$ ).*\n?)*)", shown, re.MULTILINE)
     assert len(commands) >= 10
     for words, output in commands:

@@ -43,6 +43,8 @@ def test_the_examples_work_as_they_are_written(service: Service) -> None:
         said = json.loads(done.stdout)
         if "session_id" in said:
             said["session_id"] = expected["session_id"]
+        if "message" in said:  # a reader has holdfast on the PATH; here it may be named by its whole path
+            said["message"] = re.sub(r"'/\S*/holdfast ", "'holdfast ", said["message"])
         assert said == expected
 
 
