@@ -15,9 +15,11 @@ from holdfast.core.jsontext import dump, text
 from holdfast.core.plain import PER_TOKEN, ago, excerpt, length, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.state import State
+from holdfast.core.workstate import FINISHED, OPEN
 from holdfast.core.worth import weighed
-from holdfast.disk import checkpoints, files, gathered, sessions
-from holdfast.disk.kept import Kept, look
+from holdfast.disk import checkpoints, files, gathered, lineages
+from holdfast.disk.kept import Kept
+from holdfast.disk.lineages import Left
 from holdfast.errors import HoldfastError, is_full, is_shut
 from holdfast.material import Ground, Material, redactor_of
 from holdfast.reconcile import Probe, after, edited
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 _LONGEST, _LONGEST_PATH = 9_500, 500
 #: Characters of a fence's marks and line ends.
 _MARKS = 64
-#: A session heard of since then is still at work.
-_LIVE_MS = 15 * 60_000
+#: So many works that nobody has finished are offered, each with so much of its goal.
+_OFFERED, _LONGEST_GOAL = 4, 140
 #: Names the session that was started with its context as the first prompt.
 HANDED = "CONTEXTS_SESSION"
 _HOUR_MS = 3_600_000
@@ -165,66 +167,83 @@ def _git(event: Event, state: State, material: Material) -> Probe:
 # When a session begins
 
 
-def _newest(app: Holdfast, ground: Ground) -> tuple[Kept | None, str]:
-    """The newest checkpoint of this lineage, and where it is; None unless it can be trusted."""
-    path = text(checkpoints.head(app.home, ground.lineage), "path")
-    kept = _trusted(app, path)
-    return kept if kept and kept.fields["lineage"] == ground.lineage else None, path
-
-
 def _begun(event: Event, state: State, app: Holdfast, ground: Ground) -> str:
     """Of the work that was done here before, unless that has been handed to it."""
-    if event.data.get("source") == "startup" and app.environ.get(HANDED) == state.session:
+    is_new = event.data.get("source") == "startup"
+    if is_new and app.environ.get(HANDED) == state.session:
         return ""
-    kept, path = _newest(app, ground)
-    if kept is None:
-        return ""
-    if event.data.get("source") == "startup":
-        return _resuming(event, state, app, ground, kept, path)
-    return _offered(event, app, kept)
+    keeps = app.config["checkpoints.keep_days"] * 24 * _HOUR_MS
+    found = lineages.left(app.home, ground.lineage, state.session)
+    found = [one for one in found if 0 <= event.at - one.created < keeps] if _young(app) else []
+    live = [one for one in found if one.is_live(event.at)]
+    over = [one for one in found if one not in live]
+    young = next((one for one in over if event.at - one.created < _young(app)), None)
+    if young and any(one.state.heard.resumed == young.uid for one in live):
+        young = None  # that one is at it
+    if not is_new:
+        newest = young or next(iter(live), None)
+        return _offered(event, newest) if newest else ""
+    if young:
+        return _resuming(event, state, app, ground, young, [one for one in found if one is not young])
+    offers = [_at_work(one, event.at) for one in live[:1]]
+    lines = _unfinished(app, ground, over, event.at, "Unfinished: ")
+    if lines:
+        says = f"holdfast knows of unfinished work here. Nothing of it is loaded. {DATA}"
+        offers.append(fenced(mark(), says, lines, _LONGEST))
+    return "\n".join(offers)
 
 
-def _trusted(app: Holdfast, path: str) -> Kept | None:
-    try:
-        kept = look(app.home, path) if path else None
-    except (OSError, HoldfastError):
-        return None
-    return kept if kept and kept.is_trusted else None
-
-
-def _resuming(event: Event, state: State, app: Holdfast, ground: Ground, kept: Kept, path: str) -> str:
-    fields = kept.fields
-    age = event.at - at(fields["created"])
-    if not 0 <= age < _young(app) or fields["session_id"] == state.session:
-        return ""
-    earlier = Earlier(app, kept)
-    if earlier.is_at_work(event.at):
-        return _offered(event, app, kept, "of a session that is still at work")
+def _resuming(
+    event: Event, state: State, app: Holdfast, ground: Ground, left: Left, others: list[Left]
+) -> str:
+    earlier = Earlier(app, left.kept, left.state)
     whole = overflow.keep(app, state, earlier.facts, earlier.tasks, [], earlier.state.session)
+    finished = " Its work was finished then." if left.work == FINISHED else ""
     says = (
-        f"## Resuming from Checkpoint\n{fields['id']}, saved {ago(age)} by an earlier session here. "
-        f"{DATA}{_unsaved(app)}{_more(path, whole)}"
+        f"## Resuming from Checkpoint\n{left.id}, saved {ago(event.at - left.created)} by an earlier "
+        f"session here.{finished} {DATA}{_unsaved(app)}{_more(left.path, whole)}"
     )
+    state.heard.resumed = left.uid
     checked = earlier.checked(app, ground, event.at)
-    room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, checked))) / PER_TOKEN
-    return fenced(mark(), says, checked + earlier.lines(room), _LONGEST)
+    offers = [_at_work(one, event.at) for one in others if one.is_live(event.at)][:1]
+    ended = [one for one in others if not one.is_live(event.at)]
+    offers += _unfinished(app, ground, ended, event.at, "Unfinished before that: ")
+    around = sum(map(length, (says, *checked, *offers))) + _MARKS + len(checked) + len(offers)
+    room = _allowance(state, app) - around / PER_TOKEN
+    return fenced(mark(), says, [*checked, *earlier.lines(room), *offers], _LONGEST)
+
+
+def _unfinished(app: Holdfast, ground: Ground, found: list[Left], now: int, head: str) -> list[str]:
+    """A line for each of those that nobody has finished; of the same goal the newest."""
+    redact = redactor_of(app, ground.project).text
+    lines: dict[str, str] = {}
+    for one in found:
+        goal = excerpt(redact(one.kept.goal), _LONGEST_GOAL)
+        if one.work == OPEN and goal not in lines:
+            lines[goal] = f"{head}{goal} ({ago(now - one.created)}); /holdfast:load {one.id} loads it"
+    rest = len(lines) - _OFFERED
+    more = [f"{rest} more: /holdfast:load names them"] if rest > 0 else []
+    return [*list(lines.values())[:_OFFERED], *more]
+
+
+def _at_work(left: Left, now: int) -> str:
+    return (
+        f"holdfast has a checkpoint of a session that is still at work ({left.session[:36]}), saved "
+        f"{ago(now - left.created)}. Nothing of it is loaded; /holdfast:load {left.id} would."
+    )
 
 
 class Earlier:
     """What a checkpoint was made from, as far as it is still known, to be told to another session."""
 
-    def __init__(self, app: Holdfast, kept: Kept) -> None:
-        self.kept = kept
-        self.state = _peeked(app, kept.fields["session_id"])
+    def __init__(self, app: Holdfast, kept: Kept, state: State) -> None:
+        self.kept, self.state = kept, state
         steps = [_step(item) for item in kept.sections["Next Steps"]]
         self.tasks = [step for step in steps if step[1]]
         # A session that went on after this one knows by now what was not so then.
         later = text(self.state.heard.saved, "uid") > kept.fields["uid"]
         self.facts = Facts() if later else _facts_of(app, self.state)
         self.budget = binding.budget(app, kept.fields["project"])
-
-    def is_at_work(self, now: int) -> bool:
-        return not self.state.heard.ended and now - self.state.heard.last_at < _LIVE_MS
 
     def checked(self, app: Holdfast, ground: Ground, now: int) -> list[str]:
         """What was so when it was saved, looked at again."""
@@ -252,13 +271,6 @@ def _facts_of(app: Holdfast, old: State) -> Facts:
         return gathered.load(app.home, old)
     except (OSError, HoldfastError):
         return Facts()
-
-
-def _peeked(app: Holdfast, session: str) -> State:
-    try:
-        return sessions.peek(app.home, session) or State(session)
-    except (OSError, HoldfastError):
-        return State(session)
 
 
 def _step(item: str) -> tuple[str, str]:
@@ -300,14 +312,13 @@ def _young(app: Holdfast) -> int:
     return int(app.config["brief.startup_hours"] * _HOUR_MS)
 
 
-def _offered(event: Event, app: Holdfast, kept: Kept, whose: str = "of the work here") -> str:
-    fields = kept.fields
-    age = event.at - at(fields["created"])
-    if age >= _young(app):
-        return ""
+def _offered(event: Event, left: Left) -> str:
+    age = event.at - left.created
+    if left.is_live(event.at):
+        return _at_work(left, event.at)
     return (
-        f"holdfast has a checkpoint {whose}, saved {ago(max(0, age))}. Nothing of it is loaded; "
-        f"/holdfast:load {fields['id']} would."
+        f"holdfast has a checkpoint of the work here, saved {ago(age)}. Nothing of it is loaded; "
+        f"/holdfast:load {left.id} would."
     )
 
 

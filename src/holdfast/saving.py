@@ -8,14 +8,14 @@ from holdfast import overflow
 from holdfast.apart import by_a_child
 from holdfast.app import Holdfast
 from holdfast.clock import id_time, new_id
-from holdfast.core import checkpoint, decide
+from holdfast.core import checkpoint, decide, workstate
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.state import State
-from holdfast.disk import checkpoints, noted, probe, sessions, trail
+from holdfast.disk import checkpoints, lineages, noted, probe, sessions, trail
 from holdfast.errors import MISTAKES, HoldfastError, Late
 from holdfast.material import Ground, Material
 from holdfast.reconcile import edited
@@ -33,6 +33,8 @@ def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
     owed = state.heard.owed
     if owed:
         owed.update(why=why, trigger=decide.trigger(state, event, why))
+        if not decide.is_optional(state, event, why):
+            owed.pop("optional", None)
         return
     ground = Ground(state.heard.project, event.cwd, state.agent)
     newest = checkpoints.head(app.home, ground.lineage)
@@ -46,6 +48,8 @@ def owe(state: State, event: Event, app: Holdfast, why: str) -> None:
         "trigger": decide.trigger(state, event, why),
         "tries": 0,
     }
+    if decide.is_optional(state, event, why):
+        state.heard.owed["optional"] = 1
 
 
 def count(state: State, event: Event) -> None:
@@ -64,6 +68,9 @@ def pay(
     """Take the checkpoint that is owed. Its entry in the index, or {} if that was not possible now."""
     why = state.heard.owed["why"]
     try:
+        if "optional" in state.heard.owed and _is_only_talk(material(), app):
+            _drop(state, app)
+            return {}
         entry, is_new, marks = _taken(state, event, app, reading, material())
         if not is_new:
             # Written by one that could not say so any more. It counts, but not for what came after.
@@ -88,11 +95,23 @@ def pay(
     return entry
 
 
+def _is_only_talk(made: Material, app: Holdfast) -> bool:
+    return workstate.is_only_talk(
+        made.sections, lambda: lineages.told(app.home, made.ground.lineage, made.state)
+    )
+
+
+def _drop(state: State, app: Holdfast) -> None:
+    """What was due is not taken: there is nothing to go on with."""
+    state.heard.owed, state.heard.active, state.heard.talked = {}, 0, decide.work(state)
+    sessions.save(app.home, state)
+
+
 def _taken(
     state: State, event: Event, app: Holdfast, reading: Reading, material: Material
 ) -> tuple[dict, bool, dict]:
     """(entry in the index, whether it says what is so now, marks of the files that were edited)."""
-    draft, paths = _draft(state, event, reading, material), edited(material.facts)
+    draft, paths = _draft(state, event, app, reading, material), edited(material.facts)
 
     def take(tell: "Tell", leave: "Leave" = dict) -> None:
         digest = sha256_hex(draft.body.encode())
@@ -139,12 +158,17 @@ def _failed(state: State, app: Holdfast, problem: Exception) -> None:
     trail.note(app.home, "degraded.checkpoint", **said, what=owed["what"])
 
 
-def _draft(state: State, event: Event, reading: Reading, material: Material) -> checkpoints.Draft:
+def _draft(
+    state: State, event: Event, app: Holdfast, reading: Reading, material: Material
+) -> checkpoints.Draft:
     owed, ground, redactor = state.heard.owed, material.ground, material.redactor
     sections = {name: list(items) for name, items in material.sections.items()}
     note = text(event.data, "note") if event.name == decide.ASKED else ""
     if note:
         sections["Goal"].append(f"Note by whoever saved this: {excerpt(redactor.text(note), 500)}")
+    stands = workstate.of(
+        sections, bool(ground.commit), lambda: lineages.told(app.home, ground.lineage, state)
+    )
     fields = {
         "trigger": owed["trigger"],
         "reason": owed["why"],
@@ -158,6 +182,7 @@ def _draft(state: State, event: Event, reading: Reading, material: Material) -> 
         "used_tokens": reading.used,
         "window": reading.window,
         "summary": material.summary,
+        "work": stands,
     }
     return checkpoints.Draft(owed["uid"], owed["at"], ground.project, fields, _body(sections, redactor))
 

@@ -6,9 +6,10 @@ import pytest
 
 from holdfast.agents import rules
 from holdfast.agents.context_monitor import estimate_context_usage
-from holdfast.agents.facts import Facts, is_gone
+from holdfast.agents.facts import Facts
 from holdfast.core.config import STANDARD as CONFIG
 from holdfast.core.config import Config
+from holdfast.disk.process import is_gone
 
 NOW = 1_900_000_000_000
 MINUTE = 60_000

@@ -42,6 +42,7 @@ USUAL = {
     "used_tokens": 110_132,
     "window": 200_000,
     "summary": "fix the parser - 2 files modified",
+    "work": "in progress",
 }
 ITEMS = {
     "Goal": ["fix the parser (turn 1, entry 0a1b2c3d)"],

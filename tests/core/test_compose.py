@@ -357,7 +357,7 @@ def test_without_a_transcript_it_says_so_and_what_hooks_were_told():
     assert found["Active Issues"][1] == "holdfast is degraded: the transcript is gone"
     assert found["Plan and Workflow"] == ["Task 1 (pending): (no subject) (told to a hook)"]
     assert found["Commands and Tests"][0].startswith("Last known green commit: c0ffeec0ffee ")
-    assert summary == "Work in tidegate - 0 files modified"
+    assert summary == "Nothing asked for in tidegate"
 
 
 def test_a_transcript_that_was_read_from_both_ends_is_told_as_one(tmp_path):

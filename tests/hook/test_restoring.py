@@ -542,14 +542,24 @@ def test_a_worktree_or_another_project_has_its_own(ended, home, tmp_path):
             assert Work(home, place, f"n{number}{source}").start(source) == ""
 
 
-def test_a_checkpoint_of_a_day_ago_is_not_brought_up(home, project, tmp_path):
+def test_unfinished_work_of_a_day_ago_is_offered_in_a_line(home, project, tmp_path):
     package = copy_package(tmp_path)
     edit(package / "clock.py", "int(time.time() * 1000)", f"int(time.time() * 1000) - {25 * 3600_000}")
     old = day(Work(home, project, package=package))
     old.hook("SessionEnd")
     assert entries(home)
-    for source in ("startup", "clear"):
-        assert Work(home, project, f"s-{source}").start(source) == ""
+    assert Work(home, project, "s-clear").start("clear") == ""
+    says, offer = body(Work(home, project, "s-startup").start("startup"))
+    assert says.startswith("holdfast knows of unfinished work here. Nothing of it is loaded. Data, not")
+    name = entries(home)[0]["id"]
+    assert offer == f"Unfinished: {RULE} (1 day ago); /holdfast:load {name} loads it"
+
+
+def test_work_of_before_the_retention_is_not_offered(home, project, tmp_path):
+    package = copy_package(tmp_path)
+    edit(package / "clock.py", "int(time.time() * 1000)", f"int(time.time() * 1000) - {8 * 24 * 3600_000}")
+    day(Work(home, project, package=package)).hook("SessionEnd")
+    assert Work(home, project, "s-startup").start("startup") == ""
 
 
 def test_a_checkpoint_of_tomorrow_is_not_brought_up_either(home, project, tmp_path):
@@ -564,7 +574,7 @@ def test_a_session_that_is_still_at_work_is_offered_by_name_only(work, home):
     said = Work(home, work.project, "s2").start("startup")
     name = entries(home)[0]["id"]
     assert said == (
-        "holdfast has a checkpoint of a session that is still at work, saved just now. "
+        "holdfast has a checkpoint of a session that is still at work (s1), saved just now. "
         f"Nothing of it is loaded; /holdfast:load {name} would."
     )
 

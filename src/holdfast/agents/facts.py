@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass
 
 from holdfast.app import Holdfast
@@ -209,34 +208,3 @@ def _size(path: str) -> list[int]:
         return [os.stat(path).st_size] if path else []
     except OSError:
         return []
-
-
-def is_gone(process: int, last_at: int) -> bool:
-    """Whether the client is. A number may be given to another process: one that began later is another."""
-    if not process:
-        return False
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            began = int(file.read().rpartition(b")")[2].split()[19])
-    except FileNotFoundError:
-        return os.path.isdir("/proc/self") or not _answers(process)
-    except (OSError, ValueError, IndexError):
-        return False
-    up = _boot_ms() + began * 1000 // os.sysconf("SC_CLK_TCK")
-    return last_at > 0 and up > last_at + 60_000
-
-
-def _answers(process: int) -> bool:
-    """Where there is no /proc."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _boot_ms() -> int:
-    """When the machine was started, by the clock as it is now."""
-    return int((time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)) * 1000)

@@ -18,7 +18,7 @@ from functools import partial
 from holdfast import engine
 from holdfast.agents import rules
 from holdfast.agents.advisor import Advisor
-from holdfast.agents.facts import Facts, Machine, is_gone
+from holdfast.agents.facts import Facts, Machine
 from holdfast.agents.rules import Finding
 from holdfast.app import Holdfast
 from holdfast.clock import at, elapsed, now, rfc3339
@@ -26,6 +26,7 @@ from holdfast.core.decide import OWED, WATCHER
 from holdfast.core.events import Event
 from holdfast.disk import board, files, trail
 from holdfast.disk.messages import TRIGGER
+from holdfast.disk.process import is_gone
 from holdfast.errors import MISTAKES, BadInput, HoldfastError
 from holdfast.ops.board import TRIGGER_MINUTES, send
 from holdfast.ops.breakpoints import drain

@@ -29,8 +29,10 @@ TRIGGERS = ("auto", "manual", "watcher", "commit", "tests", "end")
 #: In the order in which they are written.
 FIELDS = (
     "id uid created trigger reason project lineage session_id agent_id iteration parent branch commit "
-    "used_tokens window summary verified sha256 version seal"
+    "used_tokens window summary work verified sha256 version seal"
 ).split()
+#: What those of the first version do not say.
+_LATER = ("work",)
 _NUMBERS = ("iteration", "used_tokens", "window", "version")
 #: Never quoted: what they may hold is known, and people grep for them.
 _BARE = ("id", "uid", "created", "trigger", "verified", *_NUMBERS)
@@ -64,7 +66,7 @@ def body(sections: dict[str, list[str]]) -> str:
 def render(fields: dict, text: str, key: bytes) -> bytes:
     """The whole document around a body; `verified`, hash, version and seal are ours to say."""
     told = {**fields, "verified": True, "sha256": sha256_hex(text.encode()), "version": VERSION}
-    lines = [f"{name}: {_scalar(name, told[name])}\n" for name in FIELDS[:-1]]
+    lines = [f"{name}: {_scalar(name, told[name])}\n" for name in FIELDS[:-1] if name in told]
     head = "".join(lines)
     signed = sealed((head + _FENCE + text).encode(), key)
     return f"{_FENCE}{head}seal: {signed}\n{_FENCE}{text}".encode()
@@ -108,7 +110,7 @@ def parse(data: bytes, where: str) -> Checkpoint:
         if not colon or name in fields:
             raise Damaged(f"{where} is not a checkpoint: {name[:40]!r} in its frontmatter")
         fields[name] = _value(name, value, where)
-    missing = [name for name in FIELDS if name not in fields]
+    missing = [name for name in FIELDS if name not in fields and name not in _LATER]
     if missing:
         raise Damaged(f"{where} lacks {', '.join(missing)} in its frontmatter")
     return Checkpoint(fields, _sections(text, where), text)

@@ -12,6 +12,7 @@ from holdfast.core.seen import Seen
 from holdfast.core.state import State
 from holdfast.core.touched import looks
 from holdfast.core.units import units
+from holdfast.core.workstate import goal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,11 +87,10 @@ class Composer(Quoted):
 
     def summary(self) -> str:
         """One line for the index."""
-        rows = [row for view in self.views for row in view.prompts if row[3]]
-        typed = [self._prompt(row) for row in rows[-1:]]
         files = {key for view in self.views for key, row in view.files.items() if row[1] or row[2]}
-        about = excerpt(typed[-1], 72) if typed else "Work in " + one_line(self.project).rpartition("/")[2]
-        return f"{about} - {len(files)} file{'' if len(files) == 1 else 's'} modified"
+        about = excerpt(goal({"Goal": self.goal(), "Standing Instructions": []}), 72)
+        about = about or f"Nothing asked for in {one_line(self.project).rpartition('/')[2]}"
+        return f"{about} - {len(files)} file{'' if len(files) == 1 else 's'} modified" if files else about
 
     # Sections
 

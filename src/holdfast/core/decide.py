@@ -30,6 +30,8 @@ AFTER = "AfterBatch"
 SAVE_DUE = "SaveDue"
 WATCHER = "watcher"
 _FIRST, _EVERY = "checkpoints.first_turns", "checkpoints.every_turns"
+#: How a reason ends that counts turns or minutes; and one that nobody gave.
+_OF_WORK, _BY_ERROR = " of work", "stopped by an error"
 _STARTS = {"compact": "compacted since the last", "resume": "left unsaved"}
 #: Where a pause is natural, or nobody has to wait for us.
 _QUIET = ("PostToolBatch", AFTER, "Stop", "UserPromptSubmit", BROKE)
@@ -97,10 +99,20 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
     if name == "SessionEnd":
         return "session ended"
     if name == "StopFailure":
-        return "stopped by an error"
+        return _BY_ERROR
     if name not in _QUIET:
         return ""
     return asked_for(state, event.at) or _in_between(state, turns, rung, name == "Stop", config)
+
+
+def is_optional(state: State, event: Event, why: str) -> bool:
+    """Whether none is taken if the session holds no work: nobody asked for it, and only talk can be lost.
+    What an agent did is its lead's to judge."""
+    if state.agent or why == asked_for(state, event.at):
+        return False
+    if event.name == "SessionStart":
+        return text(event.data, "source") != "compact"
+    return event.name in ("SessionEnd", OWED) or why.endswith(_OF_WORK) or why == _BY_ERROR
 
 
 def is_time(state: State, event: Event) -> bool:
@@ -135,13 +147,22 @@ def _in_between(state: State, turns: int, rung: int, at_rest: bool, config: "Con
     step = CHECKPOINT if rung == WARNING else rung  # a warning is only said
     if step > saved_rung(state):
         return name_of(step)
+    if _only_talked(state, config):
+        return ""
     minutes = config["checkpoints.active_minutes"]
     if state.heard.active >= minutes * 60_000:
-        return f"{minutes} minutes of work"
+        return f"{minutes} minutes{_OF_WORK}"
     # It is what a session that ends without a word can lose.
     if turns >= config[_FIRST if at_rest or not state.heard.saved else _EVERY]:
-        return f"{turns} turns of work"
+        return f"{turns} turns{_OF_WORK}"
     return ""
+
+
+def _only_talked(state: State, config: "Config") -> bool:
+    """Whether that was found out a few turns ago, and nothing was done since that shows in the state."""
+    seen, talked = state.seen, state.heard.talked
+    acted = seen.edits or seen.plans or seen.tasks or seen.todos or state.heard.tasks or _edits(state)
+    return bool(talked) and not acted and 0 <= work(state) - talked < config[_EVERY]
 
 
 def trigger(state: State, event: Event, why: str) -> str:

@@ -22,7 +22,7 @@ _SAVED = (
     "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
     "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
     "guard burst habit pressed tree broke tests committed logged process full role last board mail asked "
-    "started begun summarised autosave"
+    "started begun summarised autosave talked resumed"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -43,6 +43,8 @@ class Heard:
     first_at = last_at = 0
     lost = 0  # whether a summary lost something that is still to be said
     full = 0  # whether the last turn ended for want of room
+    talked = 0  # the turns by which nothing but talk was found, the last time that was looked for
+    resumed = ""  # uid of the checkpoint that the session was told of when it began
     burst = 0  # the number of the last compaction that was spoken of, because there were too many
     active = 0  # milliseconds of work since the last checkpoint
     process = 0  # of the client that began the session last

@@ -125,6 +125,18 @@ class Catalogue:
         self.entries = dict(sorted(found.items()))
 
 
+def of_lineage(home: Home, lineage: str) -> list[dict]:
+    """The entries of one lineage, oldest first, read out of all others: to parse those would take far
+    longer."""
+    try:
+        data = files.read(home.index, _LARGEST)
+    except (OSError, BadInput):
+        return []
+    named = b'"lineage":"%s"' % lineage.encode()
+    lines = [raw for raw in data.split(b"\n")[:-1] if named in raw or b'"gone":"' in raw]
+    return [entry for entry in Catalogue(lines).entries.values() if entry["lineage"] == lineage]
+
+
 def is_torn(raw: bytes) -> bool:
     """Nothing, or the beginning of a line of ours without its end."""
     return not raw.endswith(b"}") and (raw.startswith(_HEAD) or _HEAD.startswith(raw))

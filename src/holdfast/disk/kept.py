@@ -1,6 +1,6 @@
 """A checkpoint as it may be given to a session: verified, and written or approved by this user."""
 
-from holdfast.core import checkpoint
+from holdfast.core import checkpoint, workstate
 from holdfast.core.plain import quoted
 from holdfast.disk import checkpoints, marks
 from holdfast.disk.home import Home
@@ -21,6 +21,21 @@ class Kept:
         if self.is_verified:
             made = checkpoint.parse(data, stem)
             self.fields, self.sections = made.fields, made.sections
+
+    @property
+    def work(self) -> str:
+        """How its work stands: as was found out when it was taken, or, where it does not say, by what it
+        holds."""
+        said = str(self.fields.get("work", ""))
+        known = said in workstate.STATES
+        return said if known else workstate.of(self.sections, bool(self.fields["commit"]))
+
+    @property
+    def goal(self) -> str:
+        """What it is about, for a list."""
+        files = workstate.changed(self.sections)
+        changes = f"Changes in {', '.join(files[:3])}" if files else ""
+        return workstate.goal(self.sections) or changes or str(self.fields["summary"])
 
     def refusal(self, path: str) -> str:
         """Why it cannot be given to a session."""

@@ -21,7 +21,7 @@ from holdfast.core.decide import AFTER
 from holdfast.core.events import Event
 from holdfast.core.fence import fenced, inert, not_typed
 from holdfast.core.plain import PER_TOKEN, ago, excerpt, quoted
-from holdfast.disk import checkpoints, saves, sessions
+from holdfast.disk import lineages, saves, sessions
 from holdfast.disk.kept import Kept, look
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.material import Ground
@@ -120,7 +120,7 @@ def _context(app: Holdfast, save: Saved, typed: Saved | None, others: list[Saved
     if len(others) > _NAMED:
         lines.append(f"{len(others) - _NAMED} more: holdfast saves list --environment {save.environment}")
     if kept and ground:
-        lines += _from_checkpoint(app, kept, ground, at_now, _LONGEST - 600 - sum(map(len, lines)))
+        lines += _from_checkpoint(app, kept, path, ground, at_now, _LONGEST - 600 - sum(map(len, lines)))
     where = f", in {inert(save.project)}" if save.project else ""
     says = (
         f"## Going on with {save.environment}\n"
@@ -159,12 +159,12 @@ def _said(save: Saved) -> list[str]:
 def _kept(app: Holdfast, save: Saved) -> tuple[Kept | None, str, str]:
     """(the checkpoint that was the newest then, its path, ""), or, where that cannot be used, the newest of
     the same work, and why. A session that saved itself and went on is continued where it ended."""
-    newest = checkpoints.head(app.home, save.lineage).get("path", "") if save.lineage else ""
+    newest = next(iter(lineages.left(app.home, save.lineage)), None) if save.lineage else None
     last = _last_of(app, save) if save.source == saves.AUTO else None
     if last:
         return *last, ""
     wrong = "" if save.checkpoint else "There was no checkpoint of this work when it was saved."
-    for path in dict.fromkeys(filter(None, (save.checkpoint, newest))):
+    for path in dict.fromkeys(filter(None, (save.checkpoint, newest.path if newest else ""))):
         try:
             kept = look(app.home, path)
         except (OSError, HoldfastError) as problem:
@@ -190,14 +190,17 @@ def _last_of(app: Holdfast, save: Saved) -> tuple[Kept, str] | None:
     return (kept, path) if kept and is_its else None
 
 
-def _from_checkpoint(app: Holdfast, kept: Kept, ground: Ground, at_now: int, characters: int) -> list[str]:
-    fields, earlier = kept.fields, Earlier(app, kept)
-    head = f"Checkpoint {fields['id']}, verified, taken {ago(at_now - at(fields['created']))}"
-    if earlier.is_at_work(at_now):
+def _from_checkpoint(
+    app: Holdfast, kept: Kept, path: str, ground: Ground, at_now: int, characters: int
+) -> list[str]:
+    one = lineages.Left(app.home, kept, path)
+    earlier = Earlier(app, kept, one.state)
+    head = f"Checkpoint {one.id}, verified, taken {ago(at_now - one.created)}; {one.work}"
+    if one.is_live(at_now):
         head += ", by a session that is still at work"
-    newest = checkpoints.head(app.home, ground.lineage)
-    if newest.get("uid", "") > fields["uid"]:
-        head += f"; there is a later one: {newest['id']}"
+    newest = next(iter(lineages.left(app.home, ground.lineage)), one)
+    if newest.uid > one.uid:
+        head += f"; there is a later one: {newest.id}"
     lines = [head, *earlier.checked(app, ground, at_now)]
     room = min(characters - sum(map(len, lines)), PER_TOKEN * app.config["brief.tokens"])
     return lines + (earlier.lines(room / PER_TOKEN) if room > 0 else [])

@@ -1,0 +1,252 @@
+"""Whether a checkpoint holds work, and whether that work is finished, told from its sections.
+
+Work is edits, decisions, open issues, unfinished tasks. Of a checkpoint that holds none nothing is resumed,
+so that a greeting does not stand between today's work and tomorrow's. What was found out is written into
+the frontmatter when a checkpoint is taken; of older ones, which do not say, it is found out when they are
+read.
+"""
+
+from holdfast.core.cues import terms_of
+from holdfast.core.fold import commits
+from holdfast.core.shell import SHOWN, files
+from holdfast.core.smalltalk import ASKS, WANTS, kind
+from holdfast.core.touched import looks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPEN, FINISHED, TALK = STATES = "in progress", "finished", "only talk"
+#: Before a prompt that is not the first, and before what was saved with it.
+_THEN, _NOTE = "Then: ", "Note by whoever saved this: "
+#: What says of a task how it stands, behind its name.
+_DONE = ("(completed)", "(deleted)")
+_TASKS, _PLANS = ("Task ", "To do "), ("Plan (", "Plan:", "Plan file:")
+_TEST_RUN, _ENDED, _OK, _COMMITS = "Test run: `", "` → ", "exit 0", "Commits"
+#: What a session says that decides, and what a person answered or refused.
+_DECIDED = (
+    *(
+        "we chose ",
+        "i chose ",
+        "decided ",
+        "decision: ",
+        "settled on ",
+        "opted for ",
+        "going with ",
+        "go with ",
+    ),
+    *(
+        "root cause ",
+        "agreed: ",
+        "entschieden",
+        "wir nehmen ",
+        "décidé ",
+        "choisi ",
+        "decidimos ",
+        "elegimos ",
+    ),
+    *("optamos ", "deciso ", "решили ", "выбрали ", "决定", "选择了", "采用", "に決め", "を採用", "결정"),
+)
+_ANSWERED = ("Asked: ", "Asked and answered", "The user rejected ")
+#: So much of what it is about was known before: it is said again, not decided.
+_KNOWN = 0.6
+#: Programs that change something, whatever they are given; and what git does so.
+_ACTS = frozenset("rm mv cp mkdir touch ln chmod chown tee patch rsync".split())
+_GIT_ACTS = frozenset(
+    "add mv rm merge rebase push stash reset revert cherry-pick tag commit apply am".split()
+)
+_SCRATCH = ("/dev/", "/tmp/")  # noqa: S108  only looked for in what was written
+_OURS = ("holdfast ", "/holdfast")
+#: What holdfast says of itself among the issues.
+_OWN = ("There is no transcript to read", "Only the newest part and ", "holdfast is degraded")
+
+
+def nothing() -> str:
+    """What a session was told when it began, where it was told nothing."""
+    return ""
+
+
+def of(sections: dict[str, list[str]], is_repository: bool, known: "Callable[[], str]" = nothing) -> str:
+    """OPEN, FINISHED or TALK. `known` gives what the session was told when it began: a decision that says
+    it again is none."""
+    if not _holds_work(sections, known):
+        return TALK
+    return FINISHED if _is_finished(sections, is_repository) else OPEN
+
+
+def is_only_talk(sections: dict[str, list[str]], known: "Callable[[], str]") -> bool:
+    """Whether it is certain that nobody wanted anything done, and nothing was."""
+    if any(item.startswith(_OWN) for item in sections.get("Active Issues", [])):
+        return False  # it was not read, or not all of it
+    return all(kind(words) == ASKS for words, _ in _typed(sections)) and not _holds_work(sections, known)
+
+
+def goal(sections: dict[str, list[str]]) -> str:
+    """What the work is about, in the words of whoever wanted it: the newest that asks for something to be
+    done, else the first; "" where nothing was asked for."""
+    said = [words for words, _ in _typed(sections) if words]
+    wanted = [words for words in said if kind(words) == WANTS]
+    unclear = [words for words in said if kind(words) != ASKS]
+    return (wanted[-1:] or unclear[-1:] or said[:1] or [""])[0].split("\n")[0]
+
+
+def changed(sections: dict[str, list[str]]) -> list[str]:
+    """The files that were changed, as they are named there."""
+    found = (item[1:].partition("] - ")[0].rpartition(":")[0] for item in sections.get("What Changed", []))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def closes(later: dict[str, list[str]], earlier: dict[str, list[str]]) -> bool:
+    """Whether work that was finished later is a continuation of the earlier: the same files, or, where
+    nothing was changed, the same goal."""
+    files_then, files_now = changed(earlier), changed(later)
+    if files_then:
+        return not set(files_then).isdisjoint(files_now)
+    return _overlap(goal(earlier), _terms(goal(later))) >= _KNOWN
+
+
+# How it stands
+
+
+def _holds_work(sections: dict[str, list[str]], known: "Callable[[], str]") -> bool:
+    return bool(
+        sections.get("What Changed", [])
+        or any(item.startswith((*_TASKS, *_PLANS)) for item in sections.get("Plan and Workflow", []))
+        or _failing(sections)
+        or _is_unread(sections)
+        or any(_acts(command) for command, ended in _commands(sections) if ended.startswith(_OK))
+        or any(kind(words) == WANTS for words, _ in _typed(sections))
+        or _decisions(sections, known)
+    )
+
+
+def _is_unread(sections: dict[str, list[str]]) -> bool:
+    """Whether tools were used of which there is no transcript: then nobody knows what for."""
+    issues = sections.get("Active Issues", [])
+    return any(item.startswith(_OWN[0]) and "(0 tool calls" not in item for item in issues)
+
+
+def _is_finished(sections: dict[str, list[str]], is_repository: bool) -> bool:
+    if _failing(sections) or _open_tasks(sections):
+        return False
+    edited = max((_turn(item) for item in sections.get("What Changed", [])), default=0)
+    if not is_repository:
+        return bool(sections.get("What Changed", [])) and _has_tasks(sections)
+    own = [_turn(item) for item in sections.get("Commands and Tests", []) if _is_commit(item)]
+    committed = max(own, default=-1)
+    wanted = max((turn for words, turn in _typed(sections) if kind(words) != ASKS), default=0)
+    return committed >= edited and committed >= wanted and committed >= 0
+
+
+def _open_tasks(sections: dict[str, list[str]]) -> bool:
+    return any(
+        item.startswith(_TASKS) and not any(state in item.partition(": ")[0] for state in _DONE)
+        for item in sections.get("Plan and Workflow", [])
+    )
+
+
+def _has_tasks(sections: dict[str, list[str]]) -> bool:
+    steps = [*sections.get("Plan and Workflow", []), *sections.get("Next Steps", [])]
+    return any(item.startswith((*_TASKS, "[x] ")) for item in steps)
+
+
+def _failing(sections: dict[str, list[str]]) -> bool:
+    """Tests that failed last, and commands that failed and were not seen to succeed since."""
+    last = dict(_commands(sections, tests=True))
+    if any("fail" in ended or not ended.startswith((_OK, "passed")) for ended in last.values()):
+        return True
+    issues = [item for item in sections.get("Active Issues", []) if not item.startswith(_OWN)]
+    failed = [item[1:].partition("`: ")[0] for item in issues if item.startswith("`") and "`: " in item]
+    return any(not looks(command) and not _is_ours(command) for command in failed)
+
+
+def _decisions(sections: dict[str, list[str]], known: "Callable[[], str]") -> bool:
+    lines = [line for item in sections.get("Key Decisions", []) for line in item.split("\n")]
+    found = [_without_place(line) for line in lines if _decides(line)]
+    there = _terms(known()) if found else set()
+    return any(_overlap(words, there) < _KNOWN for words in found)
+
+
+def _decides(line: str) -> bool:
+    low = f"{line.lower()} "
+    return line.startswith(_ANSWERED) or any(sign in low for sign in _DECIDED)
+
+
+def _typed(sections: dict[str, list[str]]) -> list[tuple[str, int]]:
+    """(what a person typed, its turn), as far as it stands there, oldest first."""
+    found = []
+    for name in ("Goal", "Standing Instructions"):
+        for item in sections.get(name, []):
+            said = item.removeprefix(_THEN).removeprefix(_NOTE)
+            found.append((_without_place(said), _turn(item)))
+    return sorted(found, key=lambda one: one[1])
+
+
+# Commands
+
+
+def _commands(sections: dict[str, list[str]], tests: bool = False) -> list[tuple[str, str]]:
+    """(command, how it ended), oldest first."""
+    found = []
+    for item in sections.get("Commands and Tests", []):
+        if item.startswith("`") and not tests:
+            command, _, ended = item[1:].partition(_ENDED)
+        elif item.startswith(_TEST_RUN):
+            command, _, ended = item.removeprefix(_TEST_RUN).partition(_ENDED)
+        else:
+            continue
+        found.append((command, _without_place(ended)))
+    return found
+
+
+def _is_commit(item: str) -> bool:
+    command, _, ended = item.removeprefix("`").partition(_ENDED)
+    return item.startswith("`") and ended.startswith(_OK) and commits(command)
+
+
+def _acts(command: str) -> bool:
+    """Whether it changes something in the project, as far as its words tell."""
+    if _is_ours(command):
+        return False
+    if any(how != SHOWN and not path.startswith(_SCRATCH) for path, how in files(command, "/work")):
+        return True
+    before = ""
+    for word in command.replace("&&", " ; ").replace("|", " ; ").split():
+        program = word.rpartition("/")[2]
+        if before in ("", ";", "&&", "sudo") and program in _ACTS:
+            return True
+        if before == "git" and word in _GIT_ACTS:
+            return True
+        before = ";" if word.endswith(";") else program
+    return False
+
+
+def _is_ours(command: str) -> bool:
+    return command.lstrip().startswith(_OURS)
+
+
+# Words
+
+
+def _without_place(item: str) -> str:
+    """Without where it was said."""
+    words, found, place = item.rpartition(" (")
+    is_place = place.endswith(")") and place.startswith(
+        ("turn ", "entry ", "told to a hook", "under_pressure")
+    )
+    return words if found and is_place else item
+
+
+def _turn(item: str) -> int:
+    digits = item.rpartition(" (turn ")[2].partition(",")[0].rstrip(")")
+    return int(digits) if digits.isdecimal() and len(digits) < 9 else 0
+
+
+def _terms(words: str) -> set[str]:
+    names, topics = terms_of(words)
+    return {*names, *topics}
+
+
+def _overlap(words: str, there: set[str]) -> float:
+    said = _terms(words)
+    return len(said & there) / len(said) if said else 0.0
