@@ -212,22 +212,23 @@ def lay_out(folder: Path, project: Path, home: Path) -> dict[str, Path]:
     for name, made in SHAPES.items():
         path = folder / f"{name}.jsonl"
         path.write_bytes(_bytes(name, made).replace(b"/home/mira/tidegate", str(project).encode()))
-        _hear(name, path, project, home)
+        hear(name, path, project, home)
         unheard = folder / f"unheard-{name}.jsonl"
         unheard.write_bytes(path.read_bytes().replace(name.encode(), unheard.stem.encode()))
         found |= {name: path, unheard.stem: unheard}
     for name, spoil in LOST.items():
         path = folder / f"{name}.jsonl"
         path.write_bytes(_bytes(name, compacted_once))
-        _hear(name, path, project, home)
+        hear(name, path, project, home)
         spoil(path)
         found[name] = path
     found[NEVER_WRITTEN] = folder / f"{NEVER_WRITTEN}.jsonl"
-    _hear(NEVER_WRITTEN, found[NEVER_WRITTEN], project, home)
+    hear(NEVER_WRITTEN, found[NEVER_WRITTEN], project, home)
     return found
 
 
-def _hear(session: str, path: Path, project: Path, home: Path) -> None:
+def hear(session: str, path: Path, project: Path, home: Path) -> None:
+    """Run the hooks that a client would have run for it."""
     common = {"session": session, "transcript": path, "cwd": str(project)}
     compacted = "compact" in session
     for name, fields in (

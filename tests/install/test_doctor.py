@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
+from holdfast.extras import extra_command
 from holdfast.install.doctor import TESTED, doctor
 from holdfast.install.operations import install
 from holdfast.install.settings import EVENTS
@@ -250,7 +251,7 @@ def test_tasks_without_their_extra_hide_nothing_else(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     found = _store(app)
-    assert (found.ok, found.fix) == (False, "pip install 'holdfast[tasks]'")
+    assert (found.ok, found.fix) == (False, extra_command("tasks"))
     assert "sqlalchemy" in found.what
 
 

@@ -18,6 +18,7 @@ from holdfast.clock import now, rfc3339
 from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import files, trail
 from holdfast.errors import BadInput
+from holdfast.extras import extra_command
 
 if TYPE_CHECKING:
     from holdfast.agents.watcher import Observed
@@ -85,7 +86,7 @@ class Advisor:
         try:
             from anthropic import Anthropic
         except ImportError:
-            return "rules only: pip install 'holdfast[models]' for the second opinion"
+            return f"rules only: the second opinion needs the extra `models`: {extra_command('models')}"
         self._client = Anthropic(
             api_key=self._app.environ[KEY],
             base_url=config["watcher.base_url"] or None,

@@ -10,6 +10,7 @@ import sys
 from holdfast import __version__
 from holdfast.cli.arguments import misused, parameters, parse, unknown
 from holdfast.errors import BadInput, HoldfastError, MissingExtra
+from holdfast.extras import extra_command
 from holdfast.ops.calling import call, plain
 from holdfast.ops.registry import Operation, everything
 
@@ -37,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if problem.name is None or problem.name.startswith("holdfast"):
             raise
         print(
-            f"holdfast: this needs {problem.name}: pip install 'holdfast[cli]' (hooks work without)",
+            f"holdfast: this needs {problem.name}, of the extra `cli`: {extra_command('cli')} "
+            "(hooks work without)",
             file=sys.stderr,
         )
         return MissingExtra.exit_code

@@ -32,7 +32,7 @@ def look(home: Home, changed: list[int]) -> tuple[bool, str]:
         return waited < 0, ""
     late = (
         f"{home.config} has changed and could not be compiled, so that what it said before still holds; "
-        "run `holdfast config check` (pip install 'holdfast[cli]')"
+        "run `holdfast config check`"
     )
     return waited >= _AGAIN_MS, late
 

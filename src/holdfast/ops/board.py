@@ -188,7 +188,10 @@ def read(
     """
     reader = _reader(app, session, agent)
     if reader is None:
-        raise BadInput("nobody says who reads; name one with --session, or see all: holdfast board list")
+        raise BadInput(
+            "no session asks: name the one that reads with --session (`holdfast sessions` lists them), or "
+            "see every message: holdfast board list"
+        )
     where = board.place(project_of(app, project))
     at = now()
     waiting = board.since(app.home, where.key, [], reader).waiting(reader, at)

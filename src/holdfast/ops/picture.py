@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.core.plain import one_line
 from holdfast.disk import files
 from holdfast.errors import BadInput, MissingExtra
+from holdfast.extras import extra_command
 
 if TYPE_CHECKING:
     from holdfast.ops.replay import Moment, Replayed
@@ -63,7 +64,7 @@ def _draw(session: Replayed) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra("pictures need the extra `pictures`: pip install 'holdfast[pictures]'") from None
+        raise MissingExtra(f"pictures need the extra `pictures`: {extra_command('pictures')}") from None
     figure = Figure(figsize=_SIZE, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     _usage(above, session)

@@ -71,6 +71,7 @@ def add(
     priority: int = 0,
     needs: tuple[int, ...] = (),
     file: tuple[str, ...] = (),
+    creates: tuple[str, ...] = (),
     plan: Path | None = None,
     project: str | None = None,
 ) -> Tasks:
@@ -86,6 +87,8 @@ def add(
         The number of a task that has to be finished before; may be given several times.
     file
         A file that the task is about; may be given several times.
+    creates
+        A file that the task is to make; may be given several times.
     plan
         A tasks.json instead, as `batch plan` reads it; its tasks may have a priority.
     project
@@ -100,9 +103,10 @@ def add(
         check_priority("this task", priority)
         if not (description or "").strip():
             raise BadInput("the task has no description; say what is to be done")
-        said = {"description": description, **({"files": list(file)} if file else {})}
-        (one,) = tasklist.checked([said], folder, "this")
-        payload = {"files": one["files"]} if file else {}
+        named = {"files": list(file), "creates": list(creates)}
+        payload = {name: paths for name, paths in named.items() if paths}
+        (one,) = tasklist.checked([{"description": description, **payload}], folder, "this")
+        payload = {name: one[name] for name in payload}
         drafts = [Draft(one["description"], name_of(folder), priority, needs, payload)]
     clean = redactor_of(app, folder).text
     drafts = [

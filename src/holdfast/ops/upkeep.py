@@ -19,6 +19,7 @@ from holdfast.core import jsontext
 from holdfast.core.state import State
 from holdfast.disk import index, sessions, trail
 from holdfast.errors import BadInput, Damaged, HoldfastError
+from holdfast.extras import extra_command
 
 _DAY_MS = 24 * 3600 * 1000
 _LEAST_FREE = 64 << 20
@@ -186,7 +187,7 @@ def _own_store(app: Holdfast) -> list[Check]:
 
         look(app)
     except ModuleNotFoundError as problem:
-        what, fix = f"that needs the extra `tasks` ({problem})", "pip install 'holdfast[tasks]'"
+        what, fix = f"that needs the extra `tasks` ({problem})", extra_command("tasks")
     except HoldfastError as problem:
         what, fix = str(problem), f"see {app.home.store}"
     else:
@@ -280,7 +281,7 @@ def _memory(app: Holdfast) -> list[Check]:
     kept = f"{found.counts.items:,} items, {found.bytes >> 20:,} MB"
     waits = f"; {found.waiting:,} bytes of notes wait" if found.waiting else ""
     is_whole = not found.mode.startswith(KEYWORD_ONLY) or app.config["memory.embedder"] == "none"
-    fix = "" if is_whole else "pip install 'holdfast[all]', or: holdfast config set memory.embedder none"
+    fix = "" if is_whole else f"{extra_command('memory')}, or: holdfast config set memory.embedder none"
     return [Check("memory", is_whole, f"{kept}; {found.mode}{waits}", fix)]
 
 

@@ -21,6 +21,7 @@ from holdfast import __version__
 from holdfast.app import Holdfast
 from holdfast.disk import trail
 from holdfast.errors import BadInput, HoldfastError, MissingExtra
+from holdfast.extras import extra_command
 from holdfast.serve import metrics
 from holdfast.serve.work import Work
 
@@ -46,7 +47,7 @@ class Sender:
             from opentelemetry.sdk.resources import Resource
         except ImportError as problem:
             raise MissingExtra(
-                f"service.otlp needs {problem.name}, of the extra `otlp`: pip install 'holdfast[otlp]'"
+                f"service.otlp needs {problem.name}, of the extra `otlp`: {extra_command('otlp')}"
             ) from None
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what goes wrong is in the trail
         self.work = work

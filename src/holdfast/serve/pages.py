@@ -16,12 +16,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Mount
 
 from holdfast.errors import MissingExtra
+from holdfast.extras import extra_command
 from holdfast.serve import login
 from holdfast.serve.gate import App, Receive, Scope, Send
 from holdfast.serve.routes import TOKEN, answer, failure
 from holdfast.serve.work import Work
 
-_MISSING = "the dashboard needs the extra `dashboard`: pip install 'holdfast[dashboard]'"
+_MISSING = f"the dashboard needs the extra `dashboard`: {extra_command('dashboard')}"
 _USED = "this link has been used, or is older than five minutes: `holdfast dashboard` prints a new one"
 #: Of every page: nothing from elsewhere, in no frame, no word to others about where one comes from.
 _HEADERS = [

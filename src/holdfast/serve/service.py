@@ -19,6 +19,7 @@ from holdfast.core.jsontext import UNREADABLE, dump, load
 from holdfast.disk import files
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, HoldfastError, MissingExtra
+from holdfast.extras import extra_command
 from holdfast.ops.asking import SESSION
 from holdfast.serve import token
 
@@ -122,7 +123,7 @@ def _server() -> ModuleType:
         from holdfast.serve import server
     except ImportError as problem:
         raise MissingExtra(
-            f"the service needs {problem.name}, of the extra `serve`: pip install 'holdfast[serve]'"
+            f"the service needs {problem.name}, of the extra `serve`: {extra_command('serve')}"
         ) from None
     return server
 

@@ -29,6 +29,7 @@ from sqlalchemy.exc import (
 )
 
 from holdfast.errors import BadInput, Forbidden, HoldfastError, MissingExtra, Unavailable
+from holdfast.extras import extra_command
 from holdfast.store import migrations
 from holdfast.store.database import PATIENCE_S, Store
 
@@ -166,7 +167,7 @@ def _address(url: str) -> URL:
         # It tells of lost connections by itself, to whoever reads stderr; we tell of them in our words.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())
     except ModuleNotFoundError:
-        raise MissingExtra("a team's store needs the extra `team`: pip install 'holdfast[team]'") from None
+        raise MissingExtra(f"a team's store needs the extra `team`: {extra_command('team')}") from None
     try:
         address = make_url(url)
     except (ArgumentError, ValueError):
