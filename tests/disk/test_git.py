@@ -56,6 +56,21 @@ def ask(root: Path, environ: dict[str, str] = ENVIRON) -> tuple[bool, list[str]]
     return git.is_clean(tree, environ, PATIENT_S), git.diff_stat(tree, environ, PATIENT_S)
 
 
+def test_files_that_git_does_not_know_yet_are_named(root: Path) -> None:
+    (root / "a.txt").write_text("two\n")
+    (root / "new.txt").write_text("1\n")
+    (root / "part").mkdir()
+    (root / "part/one.txt").write_text("1\n")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "noise.log").write_text("1\n")
+    stat = ask(root)[1]
+    assert stat[0].startswith("a.txt")
+    assert stat[-1] == "not in git yet: .gitignore, new.txt, part/"
+    for number in range(20):
+        (root / f"x{number:02}.txt").write_text("1\n")
+    assert ask(root)[1][-1].endswith("x08.txt and 11 more")
+
+
 def say(config: Path, *lines: str) -> None:
     with config.open("a") as file:
         file.write("\n".join(lines) + "\n")

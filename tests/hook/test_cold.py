@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.app import Holdfast
 from holdfast.disk import summaries
 from holdfast.disk.home import Home
+from holdfast.ops.summaries import clear
 from hooks import (
     bound_by_modes,
     copy_package,
@@ -107,6 +109,22 @@ def test_a_stretch_is_summarised_once_it_is_cold(session):
     assert made["key_outcomes"] == ["High water parses now."]
     assert (made["session_id"], made["agent_id"], made["kind"]) == ("s1", "", "stretch")
     assert not notes(session.home)
+
+
+def test_what_was_cleared_is_summarised_again(session):
+    session.stretch("Fix the parser")
+    session.stretch("and the gate", 21)
+    session.hook()
+    session.turns(1)
+    session.hook()
+    (made,) = session.made()
+    app = Holdfast.open({"HOLDFAST_HOME": str(session.home), "HOME": str(session.home.parent)})
+    clear(app, session="s1")
+    assert session.made() == []
+    session.turns(1)
+    session.hook()
+    (again,) = session.made()
+    assert {**again, "compressed_at": ""} == {**made, "compressed_at": ""}
 
 
 @pytest.mark.parametrize(("later", "cold"), [(20, []), (21, ["Fix the parser"])])

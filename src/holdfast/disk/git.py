@@ -17,6 +17,8 @@ from holdfast.errors import BadInput
 #: Seconds git is waited for.
 PATIENCE_S = 0.4
 _MOST_STAT = 4000
+#: Names of files that git does not know yet.
+_NEW = 12
 #: Bytes of a commit (its message may be of any length), and of the names of its files.
 _MOST_COMMIT, _MOST_NAMES = 1 << 16, 1 << 22
 _HARMLESS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
@@ -52,14 +54,23 @@ def is_clean(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_
 
 
 def diff_stat(tree: Worktree, environ: dict[str, str], seconds: float = PATIENCE_S) -> list[str]:
-    """`git diff --stat` against the commit, in at most so many lines; [] where git does not say."""
+    """`git diff --stat` against the commit, in at most so many lines, and which files are new; [] where git
+    does not say."""
+    until = elapsed() + seconds
     asked = ["diff", "--stat=100", "--no-ext-diff", "--no-textconv", "--submodule=short"]
     asked += [_NOT_BELOW, "HEAD"]
     printed = _in_tree(tree, environ, asked, _MOST_STAT, seconds)
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
     if len(printed or b"") >= _MOST_STAT:  # the last one was cut
         lines.pop()
-    return [line.strip() for line in lines if line.strip()]
+    found = [line.strip() for line in lines if line.strip()]
+    asked = ["ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z"]
+    listed = _in_tree(tree, environ, asked, _MOST_STAT, until - elapsed()) or b""
+    new = listed.decode("utf-8", "replace").split("\0")[:-1]  # what is cut ends without
+    if new:
+        more = f" and {len(new) - _NEW} more" if len(new) > _NEW else ""
+        found.append(f"not in git yet: {', '.join(new[:_NEW])}{more}")
+    return found
 
 
 def _in_tree(

@@ -24,6 +24,7 @@ READS = {
     "checkpoint.list": "holdfast.ops.checkpoints:list_all",
     "checkpoint.show": "holdfast.ops.checkpoints:show",
     "checkpoint.verify": "holdfast.ops.checkpoints:verify",
+    "context.budget": "holdfast.ops.budget:show",
     "context.usage": "holdfast.ops.contract:usage",
     "breakpoints": "holdfast.ops.breakpoints:list_all",
     "brief": "holdfast.ops.survival:brief",

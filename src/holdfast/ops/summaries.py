@@ -92,7 +92,9 @@ def show(app: Holdfast, name: str, *, session: str | None = None) -> Summary:
 def clear(
     app: Holdfast, name: str | None = None, *, session: str | None = None, everything: bool = False
 ) -> Cleared:
-    """Remove summaries. Work that is still in its session's transcript may be summarised anew.
+    """Remove summaries, and look through the finished work of their sessions again.
+
+    What is still in a session's transcript is summarised again with its next tool call from 70 % on.
 
     Parameters
     ----------
@@ -111,7 +113,21 @@ def clear(
     going, left = Summaries(one for one in found if one.id), Summaries(one for one in found if not one.id)
     for one in going:
         summaries.remove(app.home, one.session_id, [one.id], one.agent_id)
+    cleared = {(one.session_id, one.agent_id) for one in going}
+    if session is not None and name is None:
+        cleared.add((whole_id(app, session), ""))
+    for whose, agent in sorted(cleared):
+        _look_again(app, whose, agent)
     return Cleared(going, left)
+
+
+def _look_again(app: Holdfast, session: str, agent: str) -> None:
+    """Forget when this session was last looked through, and how far."""
+    with sessions.lock(app.home.session(session, agent)):
+        state = sessions.peek(app.home, session, agent)
+        if state and state.heard.cold:
+            state.heard.cold = []
+            sessions.save(app.home, state)
 
 
 def _chosen(app: Holdfast, name: str, session: str | None) -> Summary:
