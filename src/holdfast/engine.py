@@ -23,7 +23,7 @@ from holdfast.core.decide import (
     is_time,
 )
 from holdfast.core.events import Event, calls, command
-from holdfast.core.fold import commits, runs_tests
+from holdfast.core.fold import ANSWERED, ENDED, PROMPTED, commits, runs_tests, waits_for_result
 from holdfast.core.gauge import Reading, measure
 from holdfast.core.heard import MEASURED, STATUSLINE
 from holdfast.core.jsontext import text
@@ -364,20 +364,33 @@ def _read(state: State, event: Event, app: Holdfast) -> str:
     most, seconds = _MOST_AT.get(event.name, _MOST)
     try:
         why = transcripts.catch_up(state, path, most, min(seconds, app.left(READ)))
-        if event.name in _LAST_CHANCES:
-            _wait_for_tail(state, path, min(_SETTLE_S, app.left(READ)))
+        if event.name in _LAST_CHANCES and not _is_whole(state, event, path):
+            _wait_for_tail(state, event, path, min(_SETTLE_S, app.left(READ)))
     except (OSError, ValueError, BadInput) as problem:  # ValueError: a NUL in the path
         return f"the transcript cannot be read: {type(problem).__name__}"
     return "the transcript is gone" if why == "missing" else ""
 
 
-def _wait_for_tail(state: State, path: str, seconds: float) -> None:
-    """Read on until the file has stopped growing and holds every result that was told, never long."""
+def _is_whole(state: State, event: Event, path: str) -> bool:
+    """Whether the end of the transcript holds all that hooks were told: every result, and where a turn has
+    ended its last answer. Nothing is waited for then."""
+    seen, heard = state.seen, state.heard
+    if heard.pending or waits_for_result(seen) or not transcripts.is_at_end(seen, path):
+        return False
+    has_stopped = event.name == "SubagentStop" or heard.last == "Stop"
+    return seen.tail == ENDED or (not has_stopped and seen.tail in (ANSWERED, PROMPTED))
+
+
+def _wait_for_tail(state: State, event: Event, path: str, seconds: float) -> None:
+    """Read on until the file is whole, or has stopped growing and holds every result that was told, never
+    long."""
     still, until = 0, elapsed() + seconds
     while elapsed() < until and (still < _SETTLED or state.heard.pending):
         time.sleep(_SETTLE_STEP_S)
         before = state.seen.offset
         transcripts.catch_up(state, path, *_SETTLE_MOST)
+        if _is_whole(state, event, path):
+            return
         still = still + 1 if state.seen.offset == before else 0
 
 

@@ -15,7 +15,10 @@ NOW = 1_900_000_000_000
 MINUTE = 60_000
 _BLANK = {"str": "", "int": 0, "float": 0.0, "bool": False}
 BLANK = Facts(**{one.name: _BLANK[one.type] for one in fields(Facts)})
-CALM = replace(BLANK, session="s1", fill=20.0, last="PostToolBatch", last_at=NOW, unsaved=3)
+CALM = replace(BLANK, session="s1", fill=20.0, last="PostToolBatch", last_at=NOW, told_at=NOW, unsaved=3)
+
+
+OVERDUE = ("checkpoint_overdue", "trigger_checkpoint", "minutes_30_of_work")
 
 
 @pytest.mark.parametrize(
@@ -28,11 +31,11 @@ CALM = replace(BLANK, session="s1", fill=20.0, last="PostToolBatch", last_at=NOW
         ({"fill": 99.0, "is_saved_here": True}, "ok", "none", ""),
         ({"active_ms": 30 * MINUTE}, "checkpoint_overdue", "trigger_checkpoint", "minutes_30_of_work"),
         ({"active_ms": 30 * MINUTE, "unsaved": 0}, "ok", "none", ""),
-        (
-            {"active_ms": 26 * MINUTE, "last_at": NOW - 9 * MINUTE},
-            *("checkpoint_overdue", "trigger_checkpoint", "minutes_30_of_work"),
-        ),
-        ({"active_ms": 26 * MINUTE, "last_at": NOW - 9 * MINUTE, "last": "Stop"}, "ok", "none", ""),
+        ({"active_ms": 22 * MINUTE, "told_at": NOW - 9 * MINUTE}, *OVERDUE),
+        ({"active_ms": 5 * MINUTE, "told_at": NOW - 25 * MINUTE}, *OVERDUE),  # a slow tool still runs
+        ({"active_ms": 5 * MINUTE, "told_at": NOW - 24 * MINUTE}, "ok", "none", ""),
+        ({"active_ms": 26 * MINUTE, "told_at": NOW - 9 * MINUTE, "last": "Stop"}, "ok", "none", ""),
+        ({"active_ms": 26 * MINUTE, "told_at": NOW + 9 * MINUTE}, "ok", "none", ""),
         ({"owed": "compaction", "owed_at": NOW - 5000}, "ok", "none", ""),  # it is just being taken
         ({"owed": "compaction"}, "checkpoint_owed", "trigger_checkpoint", "checkpoint_owed"),
         ({"last_at": NOW - 10 * MINUTE}, "stalled", "tell_person", "stalled"),

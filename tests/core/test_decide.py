@@ -12,6 +12,7 @@ from holdfast.core.state import State
 
 MINUTE = 60_000
 FIRST, EVERY = DEFAULTS["checkpoints.first_turns"], DEFAULTS["checkpoints.every_turns"]
+BATCH, PROMPT = "PostToolBatch", "UserPromptSubmit"
 COLD_AFTER, COLD_EVERY = DEFAULTS["cold.after_turns"], DEFAULTS["cold.every_turns"]
 FULL = {"last_assistant_message": "API Error: Prompt is too long for this model"}
 
@@ -122,12 +123,52 @@ def test_after_a_rewind_only_what_came_since_is_unsaved(turned, turns, offset, e
     assert unsaved(made) == expected
 
 
-def test_pauses_are_no_work():
-    """Two hours without a sign are not half an hour of work; a clock set back takes nothing away."""
+#: What happens, as (minute, event); minutes of work. Four builds of 25 minutes once saved nothing; the rest
+#: follows from what the client's hooks mean.
+PASSED = {
+    "four slow builds": ([(0, PROMPT), (25, BATCH), (50, BATCH), (75, BATCH), (100, BATCH)], 100),
+    "a slow model": ([(0, PROMPT), (12, "Stop")], 12),
+    "the person is away": ([(0, PROMPT), (2, "Stop"), (122, PROMPT), (123, BATCH)], 3),
+    "away after a failure": ([(0, PROMPT), (2, "StopFailure"), (90, PROMPT)], 2),
+    "away after a resume": ([(0, BATCH), (9, "SessionStart"), (200, PROMPT), (201, BATCH)], 6),
+    "interrupted, then away": ([(0, PROMPT), (3, BATCH), (190, PROMPT)], 3 + 5),
+    "typed while it works": ([(0, PROMPT), (4, PROMPT), (29, BATCH)], 29),
+    "the statusline ticks on": ([(0, BATCH), (1, "Stop"), (40, "StatusLine"), (80, "StatusLine")], 1),
+    "and while a tool runs": ([(0, BATCH), (10, "StatusLine"), (20, "StatusLine"), (25, BATCH)], 25),
+    "another model meanwhile": ([(0, BATCH), (1, "Stop"), (60, "PostModelSwitch"), (90, BATCH)], 1),
+    "compacted in a turn": ([(0, BATCH), (1, "PreCompact"), (3, "compact"), (28, BATCH)], 28),
+    "compacted at rest": ([(0, BATCH), (1, "Stop"), (55, "PreCompact"), (57, "compact"), (99, BATCH)], 1),
+    "a machine that slept": ([(0, PROMPT), (700, BATCH)], 60),
+    "a clock set ahead": ([(0, BATCH), (5_000_000, BATCH), (5_000_001, BATCH)], 61),
+    "a clock set back": ([(100, BATCH), (10, BATCH), (13, BATCH)], 3),
+    "nothing before": ([(100, BATCH)], 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PASSED)
+def test_what_passes_in_a_turn_is_work_and_what_passes_between_two_is_not(what):
+    happened, expected = PASSED[what]
     made = State("s1")
-    for at in (0, 1 * MINUTE, 121 * MINUTE, 100 * MINUTE, 103 * MINUTE):
-        made.overlay(Event("Notification", "s1", at + 1, {}))
-    assert made.heard.active == (1 + 5 + 0 + 3) * MINUTE
+    for minute, name in happened:
+        data = {"source": "compact"} if name == "compact" else {"source": "resume"}
+        name = "SessionStart" if name == "compact" else name
+        made.overlay(Event(name, "s1", minute * MINUTE + 1, data))
+    assert made.heard.active == expected * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("slow", "active", "offset", "expected"),
+    [
+        ([[10, 25 * MINUTE], [20, 25 * MINUTE]], 0, 0, 50),
+        ([[10, 25 * MINUTE], [20, 25 * MINUTE]], 3 * MINUTE, 15, 25),
+        ([[10, 25 * MINUTE]], 40 * MINUTE, 0, 40),
+        ([], 4 * MINUTE, 0, 4),
+    ],
+)
+def test_the_transcript_knows_of_slow_steps_that_hooks_were_not_told_of(slow, active, offset, expected):
+    made = state(active=active)
+    made.seen.slow, made.heard.saved = slow, {"offset": offset}
+    assert decide.worked_ms(made) == expected * MINUTE
 
 
 #: turns, fill, the hook, what is known of the last look, rereads, whether it is time for another.

@@ -340,3 +340,39 @@ def test_where_a_task_was_worked_on_is_kept_until_it_is_open_again():
 )
 def test_a_command_that_may_leave_another_commit(command, expected):
     assert commits(command) is expected
+
+
+@pytest.mark.parametrize(
+    ("times", "kind", "minutes"),
+    [
+        (("10:00:00", "10:25:00"), "result", 25),
+        (("10:00:00", "10:25:00"), "answer", 25),
+        (("10:00:00", "10:00:59"), "result", 0),
+        (("10:09:50", "10:10:20"), "result", 0),
+        (("10:00:00", "10:25:00"), "prompt", 0),
+        (("10:25:00", "10:00:00"), "result", 0),
+        (("10:00:00", "18:00:00"), "result", 60),
+        (("10:00:00", "wrong"), "result", 0),
+    ],
+)
+def test_a_slow_step_of_a_turn_is_remembered_and_a_pause_is_not(times, kind, minutes) -> None:
+    """By the transcript's own times; none counts as more than an hour."""
+    before, after = (f"2026-03-01T{time}.000Z" for time in times)
+    script = Script()
+    script.prompt(timestamp=before)
+    script.line("assistant", message={"content": [use("t1", "Bash", command="make")]}, timestamp=before)
+    if kind == "answer":
+        script.line("assistant", message={"content": [text("done")]}, timestamp=after)
+    else:
+        block = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+        content = "go on" if kind == "prompt" else [block]
+        script.line("user", message={"role": "user", "content": content}, timestamp=after)
+    seen = folded(script.lines)
+    assert [took for _, took in seen.slow] == ([minutes * 60_000] if minutes else [])
+
+
+def test_over_midnight_too() -> None:
+    script = Script()
+    script.line("assistant", message={"content": []}, timestamp="2026-03-01T23:50:00.000Z")
+    script.line("assistant", message={"content": []}, timestamp="2026-03-02T00:15:00.000Z")
+    assert [took for _, took in folded(script.lines).slow] == [25 * 60_000]

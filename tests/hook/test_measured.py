@@ -117,10 +117,9 @@ class Growing:
 
 def test_before_a_compaction_the_transcript_is_read_to_where_it_settles(home, transcript, monkeypatch):
     grow = [
-        lambda: transcript.result("toolu_2", "the newest result"),
-        lambda: transcript.answer(53_000, "one more thing"),
-        lambda: transcript.answer(54_000, "and another"),
-        lambda: transcript.prompt("the last word"),
+        lambda: transcript.answer(53_000, "one more thing", call="toolu_3"),
+        lambda: transcript.answer(54_000, "and another", call="toolu_4"),
+        lambda: transcript.result("toolu_4", "the newest result"),
     ]
     monkeypatch.setattr(engine, "time", Growing(grow))
     payload = encode(event("PreCompact", transcript=transcript.path))

@@ -23,15 +23,14 @@ _MOST = 2 << 20
 _OLD_MS = 24 * 3_600_000
 #: Percent below the threshold from which on a session is looked at between two looks at all of them.
 _NEAR = 15
-#: Hooks after which a session waits for a person.
-RESTING = ("Stop", "StopFailure", "SessionStart", "SessionEnd", "Notification", "")
 FINISHED = "SubagentStop"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one session, or one agent of it, as its files tell it. Times are milliseconds; `since` is when
-    this cycle began, `repeated` how often the same command was the last one, in a row."""
+    """Of one session, or one agent of it, as its files tell it. Times are milliseconds; `told_at` is when a
+    hook came last, `last_at` also when the transcript grew; `since` is when this cycle began,
+    `repeated` how often the same command was the last one, in a row."""
 
     session: str
     agent: str
@@ -48,6 +47,7 @@ class Facts:
     unsaved: int
     is_saved_here: bool
     active_ms: int
+    told_at: int
     last_at: int
     last: str
     ended: str
@@ -93,7 +93,8 @@ def facts_of(app: Holdfast, state: State, parent: Facts | None = None) -> Facts:
         turns=decide.work(state),
         unsaved=decide.unsaved(state),
         is_saved_here=decide.saved_rung(state) >= CHECKPOINT,
-        active_ms=heard.active,
+        active_ms=decide.worked_ms(state),
+        told_at=heard.last_at,
         last_at=max(heard.last_at, changed),
         last=heard.last,
         ended=heard.ended or (parent.ended if parent else ""),

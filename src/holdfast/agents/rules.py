@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.agents.facts import RESTING, Facts
+from holdfast.agents.facts import Facts
 from holdfast.core.config import Config
+from holdfast.core.heard import RESTING
+from holdfast.core.seen import LONGEST_STEP_MS
 
 OK, HIGH, OVERDUE, OWED = "ok", "context_high", "checkpoint_overdue", "checkpoint_owed"
 STALLED, LOOPING, THRASHING, DEAD = "stalled", "looping", "thrashing", "dead"
@@ -20,7 +22,6 @@ NOTHING, TRIGGER, SAVE, TELL, ESCALATE = (
     "tell_person",
     "escalate",
 )
-_PAUSE_MS = 300_000
 _PAYING_MS = 60_000
 
 
@@ -55,7 +56,8 @@ def _saving(facts: Facts, now: int, config: Config) -> list[Finding]:
     if facts.fill >= threshold and facts.unsaved and not facts.is_saved_here:
         what = f"{facts.fill:.0f} % full, {facts.unsaved} turns unsaved"
         return [Finding(HIGH, TRIGGER, f"context_{threshold}_percent", what, facts.since)]
-    active = facts.active_ms + (0 if is_resting(facts) else min(max(0, now - facts.last_at), _PAUSE_MS))
+    running = 0 if is_resting(facts) else min(max(0, now - facts.told_at), LONGEST_STEP_MS)
+    active = facts.active_ms + running
     if facts.unsaved and active >= minutes * 60_000:
         what = f"{active // 60_000} minutes of work since the last checkpoint"
         return [Finding(OVERDUE, TRIGGER, f"minutes_{minutes}_of_work", what, facts.saved_at)]

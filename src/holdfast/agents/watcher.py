@@ -354,6 +354,7 @@ def made_up(app: Holdfast) -> Watch:
             unsaved=4,
             is_saved_here=False,
             active_ms=600_000,
+            told_at=moment,
             last_at=moment,
             last="PostToolBatch",
             ended="",

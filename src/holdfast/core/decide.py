@@ -70,6 +70,13 @@ def unsaved(state: State) -> int:
     return done - saved if done >= saved else done  # fewer than before: another file
 
 
+def worked_ms(state: State) -> int:
+    """Milliseconds of work since the last checkpoint: as the hooks were told, or as the transcript says by
+    its own times where that is more (hooks that came late know only what came after)."""
+    since = int(state.heard.saved.get("offset", 0))
+    return max(state.heard.active, sum(took for offset, took in state.seen.slow if offset >= since))
+
+
 def saved_rung(state: State) -> int:
     """The highest rung at which this cycle's work was saved."""
     saved = state.heard.saved
@@ -150,7 +157,7 @@ def _in_between(state: State, turns: int, rung: int, at_rest: bool, config: "Con
     if _only_talked(state, config):
         return ""
     minutes = config["checkpoints.active_minutes"]
-    if state.heard.active >= minutes * 60_000:
+    if worked_ms(state) >= minutes * 60_000:
         return f"{minutes} minutes{_OF_WORK}"
     # It is what a session that ends without a word can lose.
     if turns >= config[_FIRST if at_rest or not state.heard.saved else _EVERY]:

@@ -4,9 +4,18 @@ Folding changes `seen` in place (a session has a hundred thousand entries) but d
 no clock, no files. Every rule of what counts as what is here.
 """
 
-from holdfast.core.meter import second_of_day
+from holdfast.core.meter import second_of_day, seconds_after
 from holdfast.core.rewind import branch, joined
-from holdfast.core.seen import MOST, Seen, counter, fingerprint, numbers, tally
+from holdfast.core.seen import (
+    LONGEST_STEP_MS,
+    MOST,
+    SLOW_STEP_MS,
+    Seen,
+    counter,
+    fingerprint,
+    numbers,
+    tally,
+)
 from holdfast.core.transcript import Entry, count, normal_path
 
 _RUNNERS = frozenset(
@@ -32,6 +41,9 @@ _MOST_FILES, _MOST_TASKS, _MOST_OPEN = 64, 64, 48
 NOWHERE = -1
 #: In place of a command's exit status: it failed without one; nobody knows how it ended.
 NO_STATUS, NO_RESULT = -1, -2
+#: How the newest line leaves the conversation: with an answer that ends a turn, with one that goes on, with
+#: a tool's result, with something from the user's side.
+ENDED, GOES_ON, ANSWERED, PROMPTED = "ended", "goes on", "answered", "prompted"
 
 
 def fold(seen: Seen, entry: Entry) -> int:
@@ -41,6 +53,9 @@ def fold(seen: Seen, entry: Entry) -> int:
         return NOWHERE
     seen.entries += 1
     if entry.at:
+        # A prompt may come hours after the turn before it; an answer or a result belongs to its turn.
+        if entry.at[:15] != seen.last_at[:15] and entry.kind in ("answer", "result"):
+            _spend(seen, entry)
         seen.last_at = entry.at[:32]
         seen.first_at = seen.first_at or seen.last_at
     if entry.branch and entry.branch != seen.branch:
@@ -55,13 +70,17 @@ def fold(seen: Seen, entry: Entry) -> int:
     if kind in _ANSWERING:
         seen.unanswered.clear()
     if kind == "answer":
+        seen.tail = ENDED if entry.ends else GOES_ON
         _answer(seen, entry)
     elif kind == "result":
+        seen.tail = ANSWERED
         seen.meter.add(entry)
         _results(seen, entry)
     elif kind == "prompt" or kind == "note":
+        seen.tail = PROMPTED
         return _prompt(seen, entry)
     elif kind == "queued":
+        seen.tail = PROMPTED
         _typed(seen, entry, 0)
     elif kind == "attachment" or kind == "summary":
         seen.meter.add(entry)
@@ -73,6 +92,19 @@ def fold(seen: Seen, entry: Entry) -> int:
     elif kind == "idle":
         _was_idle(seen)
     return NOWHERE
+
+
+def _spend(seen: Seen, entry: Entry) -> None:
+    """Remember how long the step took that ends here, where it was long."""
+    took = 1000 * seconds_after(seen.last_at, entry.at)
+    if took >= SLOW_STEP_MS:
+        _keep(seen, "slow", [entry.offset, min(took, LONGEST_STEP_MS)])
+
+
+def waits_for_result(seen: Seen) -> bool:
+    """Whether a call of the newest turn has no result yet. One of an earlier turn will get none."""
+    newest = seen.turned[-1] if seen.turned else 0
+    return any(call[2] >= newest for call in seen.open.values())
 
 
 def _keep(seen: Seen, name: str, item: object) -> None:

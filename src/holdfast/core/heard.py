@@ -8,14 +8,23 @@ truth: what stdin says is laid over it until the file has caught up, never added
 from holdfast.core import sizes
 from holdfast.core.events import Event, calls, exit_code, ran_out, was_run
 from holdfast.core.jsontext import text
-from holdfast.core.seen import counter, fingerprint, tally
+from holdfast.core.seen import LONGEST_STEP_MS, counter, fingerprint, tally
 from holdfast.core.transcript import count, usage
 
 #: The client shows the model no more of one result than this.
 _LARGEST_RESULT = 120_000
 #: Stands for the turns read so far, which `State` knows.
 _NOW = -1
+#: As much of the time before a prompt is work where no turn was heard to end: it may have been interrupted
+#: long ago, or the prompt was typed while the model worked.
 _PAUSE_MS = 5 * 60_000
+#: Hooks after which a session waits for a person, and those that tell whether it does. The rest come at any
+#: time, and a compaction comes in the middle of a turn.
+RESTING = ("Stop", "StopFailure", "SessionStart", "SessionEnd", "")
+_TELLING = (
+    *("UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch"),
+    *("PermissionRequest", "SubagentStart", "SubagentStop", *RESTING),
+)
 _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
     "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
@@ -51,7 +60,7 @@ class Heard:
     begun = 0  # when that was
     started = ""  # by which part of holdfast the client was started, if by one
     role = ""  # what kind of agent this is; "": the session itself
-    last = ""  # the hook that was heard of last
+    last = ""  # the hook that last told whether the session is at work or waits for a person
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
     tree = ""  # under which name breakpoints of its working tree are spooled
@@ -110,14 +119,10 @@ def hear(heard: Heard, event: Event) -> None:
     if name not in heard.events and len(heard.events) >= _MOST_EVENTS:
         name = "unknown"
     heard.events[name] = heard.events.get(name, 0) + 1
-    if name not in (STATUSLINE, MEASURED):
-        heard.last = name
     role = event.agent_type
     if role and len(role) <= 64 and len(role.split()) == 1:  # a name: words have no place in the state
         heard.role = role
-    if heard.last_at:  # a longer pause is no work; the clock may be set back
-        heard.active += min(max(0, event.at - heard.last_at), _PAUSE_MS)
-    heard.last_at = event.at
+    pass_time(heard, name, event.at, is_compact=event.data.get("source") == "compact")
     heard.first_at = heard.first_at or event.at
     heard.cwd = event.cwd[:4096] or heard.cwd
     heard.transcript = event.transcript[:4096] or heard.transcript
@@ -128,6 +133,18 @@ def hear(heard: Heard, event: Event) -> None:
     if type(model) is str and model:
         heard.model, heard.model_at = model[:128], _NOW
     _WHAT.get(event.name, _nothing)(heard, event)
+
+
+def pass_time(heard: Heard, name: str, at: int, is_compact: bool = False) -> None:
+    """Count what has passed since the last event as work, if it is: a tool that runs for 25 minutes is, a
+    person who is away is not. No step counts as more than an hour, whatever the clock says."""
+    passed = max(0, at - heard.last_at) if heard.last_at and heard.last not in RESTING else 0
+    if name in ("UserPromptSubmit", "SessionStart") and not is_compact:
+        passed = min(passed, _PAUSE_MS)
+    heard.active += min(passed, LONGEST_STEP_MS)
+    heard.last_at = at
+    if name in _TELLING and not is_compact:
+        heard.last = name
 
 
 def _nothing(heard: Heard, event: Event) -> None:

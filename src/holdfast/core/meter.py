@@ -267,6 +267,14 @@ def seconds_between(then: int, now: int) -> int:
     return min(_PAUSE_S, (now - then) % _DAY_S)
 
 
+def seconds_after(before: str, after: str) -> int:
+    """Seconds from one RFC 3339 time to another less than a day later; 0 where it is not later."""
+    then, now = second_of_day(before), second_of_day(after)
+    if then < 0 or now < 0 or after <= before:
+        return 0
+    return (now - then) % _DAY_S
+
+
 def second_of_day(at: str) -> int:
     """Of an RFC 3339 time; -1 for what is none."""
     digits = at[11:13] + at[14:16] + at[17:19]

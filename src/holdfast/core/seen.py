@@ -23,15 +23,19 @@ MOST = {
     "plans": 8,
     "answered": 64,
     "turned": 256,
+    "slow": 64,
     "dead": 256,
 }
+#: The most that one step of a turn counts as work, and from when on it is remembered by its place. A longer
+#: one is a machine that slept, a clock that was set, or a question that waited for its person for hours.
+LONGEST_STEP_MS, SLOW_STEP_MS = 3_600_000, 60_000
 _MOST_TOOLS = 48
 
 _COUNTERS = (
     "start offset entries turns prompted typed calls failures compacted micro rereads messages reads "
     "edited tools_used subagents ended_mid_line"
 ).split()
-_LABELS = ("branch", "cwd", "version", "first_at", "last_at", "acted_at", "reread_why")
+_LABELS = ("branch", "cwd", "version", "first_at", "last_at", "acted_at", "reread_why", "tail")
 _TABLES = ("tools", "files", "tasks", "worked", "open", "bytes", "identity", "todos")
 _SAVED = (*_COUNTERS, *_LABELS, *_TABLES, *MOST)
 
@@ -102,6 +106,8 @@ class Seen:
     messages = reads = edited = tools_used = subagents = 0
     branch = cwd = version = first_at = last_at = reread_why = ""
     acted_at = ""  # when something was last said or done: what the client notes by itself is neither
+    # How the newest line of the conversation leaves it: see `fold.ENDED` and those beside it.
+    tail = ""
 
     def __init__(self, agent: str = "") -> None:
         self.agent = agent
@@ -120,6 +126,9 @@ class Seen:
         self.plans: list = []  # [offset, length]
         self.answered: list = []  # tool calls whose results have been folded
         self.turned: list = []  # where each turn began
+        self.slow: list[
+            list[int]
+        ] = []  # [offset, milliseconds]: steps of a turn that took longer than a minute
         self.dead: list = []  # [from, to): abandoned by a rewind
         self.tools: dict = {}  # name -> [calls, failures, units of results]
         self.files: dict = {}  # file -> [reads, edits, writes, offset, length]

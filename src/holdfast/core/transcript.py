@@ -76,6 +76,7 @@ class Entry:
     message = model = ""
     usage: Usage | None = None
     final = False  # the response is complete: its output count is the real one
+    ends = False  # and calls no tool: nothing of the turn comes after it
     plan = False  # a plan that the person accepted, handed to a session with an empty window
     failed = False  # an API error in the shape of an answer
     says = False  # holds text meant for the reader
@@ -140,6 +141,7 @@ def _answer(made: Entry, record: dict) -> bool:
     made.failed = record.get("isApiErrorMessage") is True or made.model == "<synthetic>"
     made.usage = usage(message.get("usage"))
     made.final = bool(message.get("stop_reason"))
+    made.ends = made.final and message.get("stop_reason") != "tool_use"
     content = message.get("content")
     if type(content) is str:
         content = [{"type": "text", "text": content}]

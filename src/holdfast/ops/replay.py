@@ -20,6 +20,7 @@ from holdfast.core import decide, guard
 from holdfast.core.events import Event
 from holdfast.core.fold import NOWHERE, fold
 from holdfast.core.gauge import measure
+from holdfast.core.heard import pass_time
 from holdfast.core.ladder import LEVELS, PROMPT, name_of
 from holdfast.core.lines import BOOKKEEPING, Account, is_dense, records
 from holdfast.core.seen import Seen
@@ -31,7 +32,6 @@ from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.ops.context import of_file
 from holdfast.ops.progress import Bar
 
-_PAUSE_MS = 5 * 60_000
 _RUNGS = [*((key, name) for _, key, name in LEVELS), (PROMPT, "prompt warning")]
 
 
@@ -256,19 +256,16 @@ class _Player:
         finally:
             os.close(fd)
 
-    def _pass_time(self) -> None:
-        heard = self.state.heard
+    def _pass_time(self, name: str) -> None:
         try:
             now = at(self.state.seen.last_at)
         except ValueError:
             return
-        if heard.last_at:
-            heard.active += min(max(0, now - heard.last_at), _PAUSE_MS)
-        heard.last_at = now
+        pass_time(self.state.heard, name, now)
 
     def _moment(self, name: str, boundary: Entry | None = None) -> Moment:
         state = self.state
-        self._pass_time()
+        self._pass_time(name)
         reading = measure(state, state.seen.offset, self.window)
         now = guard.look(state, reading, self.config)
         guard.note(state, reading, now)
