@@ -262,11 +262,11 @@ def test_the_newest_is_offered_but_not_given(app: Holdfast, project: Path, tmp_p
     files = [save(app, project, "a remark") for _ in range(7)]
     later = opened(tmp_path, "s2")
     work(later, project, "what next?", turns=0)
-    first, summary, before, last = load(later).split("\n")
+    first, goal, more, last = load(later).split("\n")
     newest = files[-1].stem
     assert f"is {newest} (just now; manual: asked for), saved by an earlier session, verified." in first
-    assert summary == "Summary: fix the tide table - 1 file modified"
-    assert before == "Before it: " + ", ".join(path.stem for path in files[-2:-6:-1])
+    assert goal == "Goal: fix the tide table (in progress)"
+    assert more == "6 more: holdfast checkpoint list"
     assert last == f"Nothing is loaded yet. To load it: /holdfast:load {newest}"
     assert "saved by this session" in load(app)
 
@@ -316,6 +316,48 @@ def test_what_is_no_name_is_refused_in_one_sentence(app: Holdfast, project: Path
     said = load(app, name)
     assert "is no name of a checkpoint" in said
     assert len(said) < 200
+
+
+def several(tmp_path: Path, project: Path) -> Holdfast:
+    """Two sessions with work, and a third of which only the greeting was saved."""
+    for session, prompt, turns in (
+        ("s1", "Fix the tide table", 1),
+        ("s2", "Add the foghorn", 1),
+        ("s3", "hello", 0),
+    ):
+        one = opened(tmp_path, session)
+        work(one, project, prompt, turns)
+        save(one, project)
+    return opened(tmp_path, "s4")
+
+
+def test_what_there_is_is_listed_by_goal_age_and_state(tmp_path: Path, project: Path) -> None:
+    app = several(tmp_path, project)
+    work(app, project, "what is there?", turns=0)
+    first, goal, _, *others, last = load(app).split("\n")
+    one, two, talk = sorted(path.stem for path in saved(project))
+    assert first.startswith(f"The newest checkpoint of this work is {two} (just now")
+    assert goal == "Goal: Add the foghorn (in progress)"
+    assert others == [
+        f"- {talk}: hello (just now; only talk)",
+        f"- {one}: Fix the tide table (just now; in progress)",
+    ]
+    assert last.endswith(f"/holdfast:load {two}; another: by its name, or a piece of its goal")
+
+
+def test_one_is_found_by_a_piece_of_its_goal(tmp_path: Path, project: Path) -> None:
+    app = several(tmp_path, project)
+    work(app, project, "what is there?", turns=0)
+    assert "## Goal\n- Fix the tide table" in load(app, "TIDE table")
+    first = opened(tmp_path, "s1")
+    typed(first, project, "/holdfast:load foghorn")
+    assert "## Goal\n- Add the foghorn" in load(first)
+    both = load(app, "the ")
+    assert both.startswith('holdfast: 2 goals have "the" in them: ')
+    assert "foghorn" in both
+    assert "tide table" in both
+    assert "is no name of a checkpoint, and no goal here has these words" in load(app, "sluice")
+    assert "is no name of a checkpoint" in load(app, "th")
 
 
 def test_a_name_that_does_not_exist_is_said(app: Holdfast, project: Path) -> None:

@@ -129,8 +129,4 @@ def _goal(app: Holdfast, path: str) -> str:
         kept = look(app.home, path)
     except (OSError, HoldfastError):
         return ""
-    if not kept.is_trusted:
-        return ""
-    goal = next(iter(kept.sections["Goal"]), "")
-    words, found, place = goal.rpartition(" (turn ")
-    return (words if found and place.endswith(")") else goal) or str(kept.fields["summary"])
+    return kept.goal if kept.is_trusted else ""

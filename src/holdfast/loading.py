@@ -8,15 +8,19 @@ import posix
 from holdfast.app import Holdfast
 from holdfast.clock import at, now
 from holdfast.core.plain import ago, excerpt, one_line, quoted
+from holdfast.core.workstate import TALK
 from holdfast.disk import checkpoints, index
 from holdfast.disk.kept import Kept, look
+from holdfast.disk.lineages import Left, settled
 from holdfast.errors import BadInput, HoldfastError, NotFound
 from holdfast.material import Ground
 
 #: The client shows the model a preview of anything that has more than 30,000 characters.
 _LONGEST_TEXT = 24_000
-#: How many older ones are named, how many unlisted files looked at, how many bad ones passed over.
-_OLDER, _STRANGERS, _TRIED = 4, 5, 20
+#: How many others are named, how many unlisted files looked at, how many files in all.
+_OTHERS, _STRANGERS, _TRIED = 6, 5, 40
+#: Characters of a goal that are shown, and the fewest of one by which it is found.
+_GOAL, _SHORTEST = 200, 3
 
 
 def load(app: Holdfast, session: str, project: str, name: str) -> str:
@@ -25,7 +29,7 @@ def load(app: Holdfast, session: str, project: str, name: str) -> str:
     entries = list(index.load_all(app.home).entries.values())
     here = _files_here(ground.project)
     if name:
-        return _give(app, ground, _path(ground, entries, here, name.removesuffix(checkpoints.SUFFIX)))
+        return _give(app, ground, _path(app, ground, entries, here, name.removesuffix(checkpoints.SUFFIX)))
     return _offer(app, session, ground, entries, here)
 
 
@@ -40,8 +44,22 @@ def _files_here(project: str) -> dict[str, str]:
 
 
 def _offer(app: Holdfast, session: str, ground: Ground, entries: list[dict], here: dict[str, str]) -> str:
-    """The newest of this lineage that can be loaded, the names of those before it, and what is amiss."""
-    mine = {entry["uid"]: entry["path"] for entry in entries if entry["lineage"] == ground.lineage}
+    """What there is, by goal, age and state: the newest that holds work first; and what is amiss."""
+    found, amiss = _listing(app, ground, entries, here)
+    lines = [f"There is no checkpoint of {ground.project} to load."]
+    if found:
+        first = next((one for one in found if one.work != TALK), found[0])
+        others = [one for one in found if one is not first]
+        lines = _offered(first, session, others, sum(e["lineage"] == ground.lineage for e in entries))
+    return "\n".join(map(one_line, lines + amiss))
+
+
+def _listing(
+    app: Holdfast, ground: Ground, entries: list[dict], here: dict[str, str]
+) -> tuple[list[Left], list[str]]:
+    """(the newest checkpoint of each session of this lineage that can be loaded, newest first; why others
+    cannot)."""
+    mine = {e["uid"]: (e["path"], e["session_id"]) for e in entries if e["lineage"] == ground.lineage}
     listed = {entry["path"] for entry in entries}
     amiss = []
     for path in [path for path in here.values() if path not in listed][-_STRANGERS:]:
@@ -49,16 +67,20 @@ def _offer(app: Holdfast, session: str, ground: Ground, entries: list[dict], her
         if refusal:
             amiss.append(refusal)
         elif kept and kept.fields["lineage"] == ground.lineage:  # an index that was lost
-            mine[kept.fields["uid"]] = path
-    paths = [path for _, path in sorted(mine.items(), reverse=True)]
-    lines = [f"There is no checkpoint of {ground.project} to load."]
-    for number, path in enumerate(paths[:_TRIED]):
+            mine[kept.fields["uid"]] = path, kept.fields["session_id"]
+    found: dict[str, Left] = {}
+    refused: list[str] = []
+    for _, (path, session) in sorted(mine.items(), reverse=True):
+        if session in found:
+            continue
+        if len(found) + len(refused) == _TRIED:
+            break
         kept, refusal = _judged(app, path)
         if kept and not refusal:
-            lines = _offered(kept, session, paths[number + 1 : number + 1 + _OLDER])
-            break
-        amiss.append(refusal)
-    return "\n".join(map(one_line, lines + amiss))
+            found[session] = Left(app.home, kept, path)
+        elif not found:  # older ones that cannot be used concern nobody
+            refused.append(refusal)
+    return settled(found.values()), amiss + refused
 
 
 def _judged(app: Holdfast, path: str) -> tuple[Kept | None, str]:
@@ -70,16 +92,27 @@ def _judged(app: Holdfast, path: str) -> tuple[Kept | None, str]:
     return kept, "" if kept.is_trusted else kept.refusal(path)
 
 
-def _offered(kept: Kept, session: str, older: list[str]) -> list[str]:
-    whose = "this session" if kept.fields["session_id"] == session else "an earlier session"
+def _offered(first: Left, session: str, others: list[Left], count: int) -> list[str]:
+    whose = "this session" if first.session == session else "an earlier session"
+    what = (
+        "The newest checkpoint of this work"
+        if first.work != TALK
+        else "There is only talk. The newest of it"
+    )
     lines = [
-        f"The newest checkpoint of this work is {_named(kept.fields)}, saved by {whose}, verified.",
-        f"Summary: {kept.fields['summary']}",
+        f"{what} is {_named(first.kept.fields)}, saved by {whose}, verified.",
+        f"Goal: {excerpt(first.kept.goal, _GOAL)} ({first.work})",
     ]
-    if older:
-        names = [path.rpartition("/")[2].removesuffix(checkpoints.SUFFIX) for path in older]
-        lines.append(f"Before it: {', '.join(names)}")
-    lines.append(f"Nothing is loaded yet. To load it: /holdfast:load {kept.fields['id']}")
+    if others:
+        lines.append("Others here, the newest of each session:")
+        lines += [f"- {one.line(now())}" for one in others[:_OTHERS]]
+    rest = count - 1 - len(others[:_OTHERS])
+    if rest > 0:
+        lines.append(f"{rest} more: holdfast checkpoint list")
+    lines.append(
+        f"Nothing is loaded yet. To load it: /holdfast:load {first.id}"
+        + ("; another: by its name, or a piece of its goal" if others else "")
+    )
     return lines
 
 
@@ -110,13 +143,11 @@ def _give(app: Holdfast, ground: Ground, path: str) -> str:
     )
 
 
-def _path(ground: Ground, entries: list[dict], here: dict[str, str], name: str) -> str:
+def _path(app: Holdfast, ground: Ground, entries: list[dict], here: dict[str, str], name: str) -> str:
     """Where the checkpoint is that is meant by a name or uid: of this lineage, else of this project, else
     of another, if that is the only one."""
     if not checkpoints.is_stem(name) and not (len(name) == 26 and name.isalnum()):
-        raise BadInput(
-            f'"{excerpt(name, 60)}" is no name of a checkpoint; they look like 2026-11-16-043904'
-        )
+        return _about(app, ground, entries, here, name)
     found = [entry for entry in entries if name in (entry["id"], entry["uid"])]
     nearest = [entry for entry in found if entry["lineage"] == ground.lineage]
     nearest = nearest or [entry for entry in found if entry["project"] == ground.project]
@@ -132,6 +163,21 @@ def _path(ground: Ground, entries: list[dict], here: dict[str, str], name: str) 
             f"{len(found)} checkpoints of other work are called {name}; take one by its uid: {uids}"
         )
     return str(found[0]["path"])
+
+
+def _about(app: Holdfast, ground: Ground, entries: list[dict], here: dict[str, str], piece: str) -> str:
+    """The one whose goal has these words, whatever their case."""
+    words = one_line(piece).lower()
+    found = [one for one in _listing(app, ground, entries, here)[0] if words in one.kept.goal.lower()]
+    if not found or len(words) < _SHORTEST:
+        raise BadInput(
+            f'"{excerpt(piece, 60)}" is no name of a checkpoint, and no goal here has these words; '
+            "/holdfast:load names those there are"
+        )
+    if len(found) > 1:
+        lines = "; ".join(one.line(now()) for one in found[:_OTHERS])
+        raise BadInput(f'{len(found)} goals have "{excerpt(piece, 60)}" in them: {lines}')
+    return found[0].path
 
 
 def _body(kept: Kept, path: str) -> str:

@@ -188,9 +188,9 @@ def test_a_new_session_is_offered_the_newest_and_given_it_by_name(tmp_path: Path
     offer = sent(typed(machine, "/holdfast:load"))
     assert f"The newest checkpoint of this work is {newest}" in offer
     assert "saved by an earlier session, verified." in offer
-    assert "Summary: fix the tide table" in offer
+    assert "Goal: fix the tide table" in offer
     assert "## Goal" not in offer
-    assert "ask whether to load it" in offer
+    assert "ask which to load" in offer
     given = sent(typed(machine, f"/holdfast:load {newest}"))
     mark = re.search(r"(?m)^<<< (\w{16})$", given)
     assert mark

@@ -138,15 +138,15 @@ def _(value: Listing) -> RenderableType:
     if not value:
         return Text("no checkpoints yet; take one with: holdfast checkpoint take")
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("checkpoint", "taken", "why", "#", "summary", "project"):
-        fixed = name in ("checkpoint", "taken", "#")
+    for name in ("checkpoint", "taken", "goal", "state", "why", "#", "project"):
+        fixed = name in ("checkpoint", "taken", "#", "state")
         table.add_column(name, justify="right" if name == "#" else "left", no_wrap=fixed, overflow="fold")
     for row in value:
         mark = " ★" if row.pinned else ""
         title = Text.assemble(row.id + mark, ("" if row.state == "ok" else f" {row.state}", "red"))
         whose = f"{row.reason}, agent {row.agent_id}" if row.agent_id else row.reason
         where = f"{row.machine}:{row.project}" if row.machine else row.project
-        table.add_row(title, ago(row.created), whose, str(row.iteration), row.summary, where)
+        table.add_row(title, ago(row.created), row.summary, row.work, whose, str(row.iteration), where)
     return table
 
 

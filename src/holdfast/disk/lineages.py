@@ -17,7 +17,7 @@ from holdfast.errors import HoldfastError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _LONGEST_GOAL = 120
 #: So many files are read for one answer.
@@ -80,20 +80,23 @@ class Left:
 
 
 def left(home: Home, lineage: str, but: str = "") -> list[Left]:
-    """What the sessions of a lineage have left, `but` for one: newest first, one checkpoint of each. What
-    was finished later counts as finished."""
-    found: list[Left] = []
+    """What the sessions of a lineage have left, `but` for one: newest first, one checkpoint of each."""
+    return [one for one in settled(_newest(home, lineage, but)) if one.work != workstate.TALK]
+
+
+def settled(found: "Iterable[Left]") -> list[Left]:
+    """These, newest first. What a later one finished counts as finished, and so does what that went on
+    with."""
+    every: list[Left] = []
     done: list[Left] = []
-    for one in _newest(home, lineage, but):
-        if one.work == workstate.TALK:
-            continue
+    for one in found:
+        sections = one.kept.sections
+        if one.work == workstate.OPEN and any(workstate.closes(e.kept.sections, sections) for e in done):
+            one.work = workstate.FINISHED
         if one.work == workstate.FINISHED:
             done.append(one)
-        elif any(workstate.closes(later.kept.sections, one.kept.sections) for later in done):
-            one.work = workstate.FINISHED
-            done.append(one)  # and so is what that went on with
-        found.append(one)
-    return found
+        every.append(one)
+    return every
 
 
 def told(home: Home, lineage: str, state: State) -> str:

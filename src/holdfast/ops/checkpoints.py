@@ -14,6 +14,7 @@ from holdfast.core import checkpoint, decide
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
 from holdfast.disk import checkpoints, index, marks, sessions
+from holdfast.disk.kept import look
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
 from holdfast.material import Ground
 from holdfast.ops import asking
@@ -22,9 +23,9 @@ from holdfast.ops.context import find, newest_first, read
 
 @dataclass(frozen=True)
 class Listed:
-    """A checkpoint as the index knows it; `state`: ok, missing, or damaged when it is empty. Of a team:
-    which `machine` has it, and `who` sent it; the state is ok, or listed where what it says stayed
-    there."""
+    """A checkpoint as the index knows it; `state`: ok, missing, or damaged; `work`: how its work stands (in
+    progress, finished, only talk), where it can be read. Of a team: which `machine` has it, and `who` sent
+    it; the state is ok, or listed where what it says stayed there."""
 
     id: str
     uid: str
@@ -43,6 +44,7 @@ class Listed:
     state: str
     machine: str = ""
     who: str = ""
+    work: str = ""
 
 
 class Listing(list[Listed]):
@@ -106,7 +108,7 @@ def take(app: Holdfast, *, session: str | None = None, note: str = "") -> Listed
             f"no checkpoint was taken: {why or 'see `holdfast status`'}. "
             "It is owed; the next hook tries again"
         )
-    return _listed(taken, set())
+    return _listed(app, taken, set())
 
 
 def session_in(app: Holdfast, folder: str) -> str:
@@ -153,7 +155,7 @@ def list_all(app: Holdfast, *, project: str | None = None, limit: int = 20, team
     pinned = marks.pinned(app.home)
     wanted = os.path.realpath(project) if project else None
     entries = [e for e in _entries(app) if wanted is None or e["project"] == wanted]
-    return Listing(_listed(entry, pinned) for entry in entries[::-1][: limit or None])
+    return Listing(_listed(app, entry, pinned) for entry in entries[::-1][: limit or None])
 
 
 def of_team(found: Iterable[tuple[Any, dict]]) -> Listing:
@@ -254,20 +256,24 @@ def _entries(app: Holdfast) -> list[dict]:
     return list(index.load_all(app.home).entries.values())
 
 
-def _listed(entry: dict, pinned: set[str]) -> Listed:
-    return _known(entry, pinned=entry["uid"] in pinned, state=_state(entry["path"]))
+def _listed(app: Holdfast, entry: dict, pinned: set[str]) -> Listed:
+    state, work = _state(app, entry["path"])
+    return _known(entry, pinned=entry["uid"] in pinned, state=state, work=work)
 
 
 def _known(entry: dict, **more: Any) -> Listed:
     return Listed(**{name: entry[name] for name in Listed.__dataclass_fields__ if name in entry}, **more)
 
 
-def _state(path: str) -> str:
-    """Looked at, not believed: what is listed exists."""
+def _state(app: Holdfast, path: str) -> tuple[str, str]:
+    """(whether it is there and whole, how its work stands): looked at, not believed."""
     try:
-        return "ok" if os.lstat(path).st_size else "damaged"
-    except OSError:
-        return "missing"
+        kept = look(app.home, path)
+    except NotFound:
+        return "missing", ""
+    except (OSError, HoldfastError):
+        return "missing" if not os.path.lexists(path) else "damaged", ""
+    return ("ok", kept.work) if kept.is_verified else ("damaged", "")
 
 
 def _found(app: Holdfast, name: str) -> tuple[str, bytes]:
