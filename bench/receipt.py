@@ -3,9 +3,9 @@
 On real compactions with labelled facts, where a corpus of them is at hand. A label's anchors say whether
 the client's summary has the fact; the receipt has to say the same from the fact's text alone. Controls:
 the same facts against summaries of other sessions, and against their own summary with the fact's lines
-cut out. Then whole checkpoints composed at each compaction: accusations (contradicted, invented) in
-summaries nobody tampered with, and in the same ones with planted facts or against another's prompts.
-Ends with 1 if a goal is missed.
+cut out. Then whole checkpoints composed at each compaction: accusations in summaries nobody tampered
+with, and in the same ones with planted facts. What summaries make up, and labelled facts with a value
+changed, are in bench/truth.py. Ends with 1 if a goal is missed, and with 2 if nothing was measured.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if __name__ == "__main__":
 
 from harness import PYTHON, REPO, progress, run, table
 from holdfast.core import receipt
-from holdfast.core.claims import Known, invented, sentences
 from holdfast.core.compose import Composer
 from holdfast.core.fold import fold
 from holdfast.core.lines import Account, records
@@ -38,7 +37,7 @@ from holdfast.core.terms import Lexicon, Places, tokens
 from holdfast.core.transcript import entry
 
 CORPUS = Path(os.environ.get("HOLDFAST_CORPUS", REPO.parent / "shared" / "corpus"))
-KEPT, LOST, FOREIGN, ACCUSED, CAUGHT, QUOTED, STARTS = 0.80, 0.75, 0.97, 0.01, 0.8, 0.5, 2.5
+KEPT, LOST, FOREIGN, ACCUSED, CAUGHT, STARTS = 0.80, 0.75, 0.97, 0.01, 0.8, 2.5
 _WINDOW = 400
 #: How the client hands on what a person said with an answer or a refusal.
 _ANSWERED = (
@@ -108,8 +107,8 @@ def main() -> None:
     parser.add_argument("--show", choices=["lost", "kept", "accused"], help="print where it disagrees")
     args = parser.parse_args()
     if not (args.corpus / "labels.jsonl").exists():
-        print(f"no labelled compactions under {args.corpus}: nothing was measured")
-        return
+        print(f"no labelled compactions under {args.corpus}: nothing was measured", file=sys.stderr)
+        sys.exit(2)
     labels = [json.loads(line) for line in (args.corpus / "labels.jsonl").read_text().splitlines()]
     cases = {case.name: case for case in read(args.corpus)}
     text, good = measure(labels, cases, args.show or "")
@@ -231,20 +230,11 @@ def accusations(cases: dict[str, Case], show: str) -> tuple[str, bool]:
         made = receipt.score(case.sections, case.summary, case.typed)
         count["items"] += made["items"]
         count["contradicted"] += made["contradicted"]
-        count["invented"] += len(made["invented"])
         if show == "accused":
-            for row in [*made["contradicted_items"], *([line] for line in made["invented"])]:
+            for row in made["contradicted_items"]:
                 print(case.name, *row, sep="\n  ")
         for name, number in zip(("planted", "same", "false", "caught"), planted(case), strict=True):
             count[name] += number
-        said = sentences(case.summary)
-        claims = invented(said, Nobody([], []), Lexicon())
-        other = next(c for c in cases.values() if c.file.partition("+")[0] != case.file.partition("+")[0])
-        flagged = invented(said, Known(other.typed, []), Lexicon())
-        for line in claims:
-            kind = "quoted" if line.lstrip("-*• 0123456789.")[:1] in '"“' else "told"
-            count[kind] += 1
-            count[f"{kind} flagged"] += line in flagged
     rows = [
         ["items of a checkpoint at each compaction: called contradicted", "items", "contradicted"],
         ["made facts put into a summary as they are: called kept", "planted", "same"],
@@ -254,33 +244,11 @@ def accusations(cases: dict[str, Case], show: str) -> tuple[str, bool]:
             "planted",
             "caught",
         ],
-        [
-            "messages the summary quotes, against another session's prompts: called invented",
-            "quoted",
-            "quoted flagged",
-        ],
-        ["other claims about the user, against another session's: called invented", "told", "told flagged"],
     ]
     cells = [[what, str(count[of]), str(count[number])] for what, of, number in rows]
-    claims_made = count["quoted"] + count["told"]
-    cells.append(
-        [
-            "both, against the session's own prompts: called invented",
-            str(claims_made),
-            str(count["invented"]),
-        ]
-    )
-    good = count["contradicted"] <= ACCUSED * count["items"] and count["invented"] <= ACCUSED * claims_made
+    good = count["contradicted"] <= ACCUSED * count["items"]
     good = good and count["caught"] >= CAUGHT * count["planted"] and not count["false"]
-    good = good and count["quoted flagged"] >= QUOTED * count["quoted"]
     return table(["accusations", "of", "number"], cells), good
-
-
-class Nobody(Known):
-    """Who typed nothing at all: every claim about a user that is looked at is invented."""
-
-    def shares(self, terms: dict) -> tuple[float, float, float]:
-        return 0.0, 0.0, super().shares(terms)[2]
 
 
 def planted(case: Case) -> tuple[int, int, int, int]:

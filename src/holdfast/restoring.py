@@ -55,6 +55,8 @@ def say(event: Event, state: State, app: Holdfast, material: "Callable[[], Mater
 
         receipts.book(event, state, app, material())
         return ""
+    if event.name != "SessionStart":
+        return _followed_up(event, state, app)
     why, said = _added(event, state, app, material)
     if not said:
         return ""
@@ -69,14 +71,28 @@ def say(event: Event, state: State, app: Holdfast, material: "Callable[[], Mater
     return dump({"hookSpecificOutput": spoken})
 
 
+def _followed_up(event: Event, state: State, app: Holdfast) -> str:
+    """What the model and the person are told of the last summary."""
+    from holdfast import receipts
+
+    said, notice = receipts.follow_up(state, app, lambda key: _allowance(state, app, key))
+    try:
+        if said:
+            book(event, state, app, "follow-up", len(said))
+    except OSError as problem:
+        if not is_shut(problem):
+            raise
+        app.full = problem
+    reply: dict = {"systemMessage": notice} if notice else {}
+    if said:
+        reply["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": said}
+    return dump(reply) if reply else ""
+
+
 def _added(
     event: Event, state: State, app: Holdfast, material: "Callable[[], Material]"
 ) -> tuple[str, str]:
     """(why, text)."""
-    if event.name != "SessionStart":
-        from holdfast import receipts
-
-        return "follow-up", receipts.follow_up(state, app, lambda key: _allowance(state, app, key))
     source = text(event.data, "source")
     if _allowance(state, app) <= 0:
         return "", ""

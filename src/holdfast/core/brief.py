@@ -6,7 +6,7 @@ order in which it was said. Lines that begin with `>` are the person's own words
 
 from holdfast.core.budget import STANDARD, Budget
 from holdfast.core.cues import DONE, ISSUE
-from holdfast.core.facts import SENT, USER, Facts
+from holdfast.core.facts import SENT, SUMMARY, USER, Facts
 from holdfast.core.fence import TYPED, inert, not_typed
 from holdfast.core.plain import PER_TOKEN, one_line
 from holdfast.core.touched import bare, is_check, told
@@ -24,6 +24,8 @@ _FILES, _COMMANDS = (240, 1200, 0.73), (260, 400, 0.22)
 _SMALL = 700
 _COMMIT = 90
 _ANOTHER = "Another session: "
+#: What the client's own summary of a compaction said.
+SUMMED_UP = "Summary: "
 _EDITS, _CHECKS, _OPEN = 4, 8, 2
 #: Lines for tasks that are in progress: they must not leave the rest without room.
 _GOING = 4
@@ -76,6 +78,8 @@ def _share(limits: tuple, room: int, small: bool) -> int:
 def said(item: Item) -> str:
     if item.kind == SENT:
         return (_ANOTHER + inert(item.text))[:LONGEST]
+    if item.kind == SUMMARY:
+        return (SUMMED_UP + inert(item.text))[:LONGEST]
     return TYPED + item.text if item.kind == USER else not_typed(item.text)
 
 

@@ -1,190 +1,187 @@
-"""What a summary says that a person said, and no person did: instructions and permissions out of nowhere.
+"""What a summary says that the user said, and the user never typed: orders and permissions out of nowhere.
 
-A false accusation costs more than a missed one. So whatever may excuse a sentence does: a word found
-inside another word, what the plan says as well as what was typed, a language we cannot compare.
+A false accusation costs more than a missed one, so whatever may support a sentence does: a word found
+inside another word, what was agreed to with a `yes`, what the plan says. A sentence in a language in which
+nothing was typed is held only against what both share: names, numbers and a list of everyday words.
 """
 
-from holdfast.core.terms import WEIGHTS, Lexicon
+from itertools import islice
+
+from holdfast.core.ascribed import Claim, words_of
+from holdfast.core.glossary import WORDS, concepts, places
+from holdfast.core.terms import WEIGHTS, WORD, Lexicon
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.core.terms import Term
 
-_SPEAKERS = ("user", "human")
-_SAYS = frozenset(
-    """asked asks requested requests wants wanted said says told instructed instructs insisted
-    insists requires required demanded prefers preferred decided directed ordered specified stated
-    approved approves confirmed confirms agreed agrees allowed allows granted grants authorized
-    authorised authorizes permitted permits accepted accepts""".split()
-)
-#: Orders in nobody's name are flagged only where they open a door: a summary also repeats what project
-#: instructions say, and those are not ours to know.
-_ORDERS = (
-    "always ",
-    "never ",
-    "do not ",
-    "don't ",
-    "you must ",
-    "you may ",
-    "you are allowed ",
-    "from now on",
-)
-_RISKS = (
-    *("without asking", "without review", "without confirmation", "without permission", "no need to ask"),
-    *("force push", "force-push", "push --force", "skip the tests", "skip tests", "--no-verify", "bypass"),
-    *("disable the check", "ignore previous", "ignore all", "delete the", "rm -rf", "to production"),
-    *("pre-approved", "preapproved", "full permission", "secrets", "credentials"),
-)
-_ENGLISH = frozenset("the to and is in it of that for this with we be on are you do can".split())
-_FOREIGN = frozenset(
-    """der die das und nicht ist mit auf ein eine für wir bitte den zu le la les des une est pour
-    dans pas et du nous el los las una que para con por del il di che non sono o os não com uma de
-    het een niet voor van y en jest nie się och att det inte""".split()
-)
-#: Nobody said it when less than this share of its words was typed anywhere; in quotation marks, when
-#: besides no `_RUN` words in a row were. `_KNOWN` is against what was wanted and planned as well.
-_TYPED, _KNOWN, _TYPED_QUOTED, _RUN = 0.4, 0.55, 0.75, 3
-_LEAST = 3.5
-#: Characters typed, claims, and words of a quotation: so that no summary takes long to judge.
-_LOOKED_AT, _CLAIMS, _WORDS = 200_000, 200, 40
-_BULLETS = "-*•#> 0123456789.)"
-_QUOTES = '"“”「」'
-_SIGNS = '"`*“”().,:;!?[]{}<>|=/'
-_TABLE = str.maketrans({**dict.fromkeys(_SIGNS, " "), "'": ""})
+#: Unsupported when of its words less than this was typed close together, or typed anywhere and planned.
+#: Chosen on one half of bench/truths/orders.json and of the sessions; the other half was looked at once.
+_CLOSE, _ANYWHERE, _PLANNED = 0.34, 0.5, 0.6
+#: The same of a quotation, of which besides no `_RUN` words in a row were typed.
+_CLOSE_QUOTED, _RUN = 0.5, 3
+#: What a claim has to say, to be judged; what says less, only where nothing of it is known; and words that
+#: both languages know.
+_LEAST, _FEW, _LEAST_SHARED = 3.5, 2, 3
+#: Less than this is known of what would be said unsupported on weaker grounds.
+_HARDLY = 0.25
+#: Of everyday words so many may stand together in another language, all the same.
+_CLOSE_SHARED = 0.4
+#: Characters to a block of what was typed; what is close together is in the same three.
+_BLOCK, _NEAR = 300, 3
+#: So that no summary takes long to judge.
+_CLAIMS, _WORDS, _OFTEN = 240, 40, 48
+_LANGUAGES = {
+    "en": frozenset("the to and is in it of that for this with we be on are you do can not when".split()),
+    "de": frozenset(
+        """der die das des dem und nicht ist mit auf ein eine für wir bitte den zu wenn dass es du er wie
+        vor bei wird werden soll sollen nie mal noch auch kein keine im""".split()
+    ),
+    "es": frozenset(
+        "el los las una que para con por del no en la de es cuando sea sí y lo un se como usa".split()
+    ),
+    "fr": frozenset("le la les une est pour dans pas et nous qui que il au avec sur".split()),
+    "pt": frozenset("os não com uma em para que do da de e um por isso é".split()),
+    "it": frozenset("il di che non sono per una del è con la si".split()),
+}
+#: A language is one of the user's when so much of what they typed is in it.
+_SPOKEN = 0.15
 
 
-def words_of(low: str) -> list[str]:
-    """Words alone, as they are spelled: `don't` is `dont`."""
-    if low.isascii():
-        return low.translate(_TABLE).split()
-    for sign in _SIGNS:
-        low = low.replace(sign, " ")
-    return low.replace("'", "").replace("’", "").split()
+class Typed:
+    """What the user typed, or agreed to; `planned` is what the checkpoint says of aims and plans.
+    `whole`: nothing that was typed is missing. Of what is missing nothing can be said."""
 
+    __slots__ = ("_places", "_planned", "_runs", "languages", "low", "whole")
 
-def sentences(text: str) -> list[str]:
-    """One per line or full stop, without code."""
-    found = []
-    code = False
-    for line in text.split("\n"):
-        line = line.strip()
-        if line[:3] == "```":
-            code = not code
-        elif line and not code:
-            found += line.split(". ") if ". " in line[4:] else [line]  # not at the 12. of a list
-    return found
-
-
-class Known:
-    """All that may excuse a summary: what was typed, and what the checkpoint says of aims and plans."""
-
-    __slots__ = ("_planned", "_runs", "_seen", "foreign", "typed", "whole")
-
-    def __init__(self, typed: list[str], planned: list[str]) -> None:
-        taken, size = [], 0
-        for words in reversed(typed):
-            size += len(words)
-            if size > _LOOKED_AT:
-                break
-            taken.append(words)
-        self.typed = "\n".join(taken).lower()
-        self.whole = len(taken) == len(typed)  # of what was not looked at nothing can be said
-        self.foreign = _foreign(self.typed)
+    def __init__(self, texts: list[str], planned: list[str], whole: bool = True) -> None:
+        self.low = "\n".join(texts).lower()
+        self.whole = whole and bool(self.low.strip())
+        self.languages = spoken_in(texts)
         self._planned = "\n".join(planned).lower()
-        self._seen: dict[str, tuple[bool, bool]] = {}
+        self._places: dict[str, frozenset[int]] = {}
         self._runs = ""
 
     def __contains__(self, part: str) -> bool:
-        return self._find(part)[1]
+        return part in self.low or part in self._planned
 
-    def _find(self, part: str) -> tuple[bool, bool]:
-        """Whether it was typed, and whether it was typed or planned."""
-        seen = self._seen.get(part)
-        if seen is None:
-            typed = part in self.typed
-            seen = self._seen[part] = typed, typed or part in self._planned
-        return seen
-
-    def shares(self, terms: "dict[str, Term]") -> tuple[float, float, float]:
-        """Of these terms: the share that was typed, the share that is known, and how much they say."""
+    def shares(self, terms: "dict[str, Term]") -> tuple[float, float, float, float]:
+        """Of these terms: the shares typed close together, typed anywhere, and typed or planned; and how
+        much they say."""
         typed = known = asked = 0.0
+        found: list[tuple[frozenset[int], float]] = []
         for kind, key, made_of in terms.values():
             weight = min(2.0, WEIGHTS[kind])
             asked += weight
-            for part in made_of or (key.rpartition("/")[2],):
-                seen = self._find(part)
-                typed += weight * seen[0] / (len(made_of) or 1)
-                known += weight * seen[1] / (len(made_of) or 1)
-        return (typed / asked, known / asked, asked) if asked else (1.0, 1.0, 0.0)
+            parts = made_of or (key.rpartition("/")[2],)
+            for part in parts:
+                blocks = self._blocks(part)
+                worth = weight / len(parts)
+                typed += worth * bool(blocks)
+                known += worth * (bool(blocks) or part in self._planned)
+                found.append((blocks, worth))
+        if not asked:
+            return 1.0, 1.0, 1.0, 0.0
+        return _closest(found) / asked, typed / asked, known / asked, asked
+
+    def _blocks(self, part: str) -> frozenset[int]:
+        found = self._places.get(part)
+        if found is None:
+            blocks: set[int] = set()
+            at = self.low.find(part)
+            while at >= 0 and len(blocks) < _OFTEN:
+                blocks.add(at // _BLOCK)
+                at = self.low.find(part, at + 1)
+            found = self._places[part] = frozenset(blocks)
+        return found
 
     def has_run(self, quoted: str) -> bool:
         """Whether some words of a quotation were typed in a row; of a short one we cannot say."""
         words = words_of(quoted)[:_WORDS]
-        if len(words) < _RUN + 2:
+        if len(words) < _RUN + 1:
             return True
-        self._runs = self._runs or f" {' '.join(words_of(self.typed))} "
+        self._runs = self._runs or f" {' '.join(words_of(self.low))} "
         ends = range(_RUN, len(words) + 1)
         return any(f" {' '.join(words[end - _RUN : end])} " in self._runs for end in ends)
 
+    def may_share(self, low: str) -> bool:
+        """Whether of its everyday words some stand close together here, in whatever language."""
+        meant, found = concepts(low), []
+        for concept in meant:
+            blocks = (at // _BLOCK for word in WORDS[concept] for at in places(word, self.low))
+            found.append((frozenset(islice(blocks, _OFTEN)), 1.0))
+        return _closest(found) > _CLOSE_SHARED * len(meant)
 
-def _foreign(low: str) -> bool:
-    """Not in English, as far as one can see: an English summary of it cannot be held against it."""
-    low = low[:4000]
-    words = low.split()
-    letters = 0 if low.isascii() else sum(letter > "\u024f" for letter in low)
-    english = sum(word in _ENGLISH for word in words)
-    return 10 * letters > len(low) or sum(word in _FOREIGN for word in words) > english
+
+def _closest(found: list[tuple[frozenset[int], float]]) -> float:
+    """How much stands together at best."""
+    sums: dict[int, float] = {}
+    for blocks, worth in found:
+        for end in {block + behind for block in blocks for behind in range(_NEAR)}:
+            sums[end] = sums.get(end, 0.0) + worth
+    return max(sums.values(), default=0.0)
 
 
-def invented(said: list[str], known: Known, lexicon: Lexicon) -> list[str]:
-    """Sentences that put an instruction or a permission into a person's mouth, and nobody said it."""
+def language(low: str) -> str:
+    """As far as its small words tell; "": nobody can say."""
+    letters = sum(letter.isalpha() for letter in low)
+    if not low.isascii():
+        wide = sum("\u3400" <= letter <= "\u9fff" for letter in low)
+        if any("\u3040" <= letter <= "\u30ff" for letter in low):
+            return "ja"
+        if 4 * wide > letters:
+            return "zh"
+        if 4 * sum("\u0370" <= letter <= "\u1fff" or letter >= "\uac00" for letter in low) > letters:
+            return "other"
+    words = words_of(low)
+    counts = {name: sum(word in small for word in words) for name, small in _LANGUAGES.items()}
+    counts["de"] += 2 * any(letter in low for letter in "äöüß")
+    counts["es"] += 2 * any(letter in low for letter in "ñ¿¡")
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] > 0 else ""
+
+
+def spoken_in(texts: list[str]) -> frozenset[str]:
+    sizes: dict[str, int] = {}
+    for text in texts:
+        for line in text.lower().split("\n"):
+            sizes[language(line)] = sizes.get(language(line), 0) + len(line)
+    sizes.pop("", 0)
+    whole = sum(sizes.values())
+    return frozenset(name for name, size in sizes.items() if size >= _SPOKEN * whole)
+
+
+def unsupported(claims: list[Claim], typed: Typed, lexicon: Lexicon) -> list[str]:
+    """The sentences of which nothing that was typed supports what they ascribe to the user."""
     found: dict[str, None] = {}
-    judged = 0
-    listed = False  # in the client's list of all user messages
-    for sentence in said if known.whole else ():
-        low = sentence.lower()
-        bare = low.lstrip(_BULLETS)
-        if "user messages" in low and len(low) < 60:
-            listed = True
-            continue
-        listed = listed and (bare != low or bare[:1] in _QUOTES)
-        quoted = _quoted(bare)
-        claim = quoted if listed and bare[:1] in _QUOTES else _claim(bare, quoted)
-        if not claim or (known.foreign and claim.isascii()):
-            continue
-        judged += 1
-        if judged <= _CLAIMS and _unheard(claim, claim is quoted, known, lexicon):
-            found[sentence] = None
+    for claim in claims[:_CLAIMS] if typed.whole else ():
+        if _is_unsupported(claim, typed, lexicon):
+            found[claim.sentence] = None
     return list(found)
 
 
-def _unheard(claim: str, quoted: bool, known: Known, lexicon: Lexicon) -> bool:
-    terms = lexicon.terms(claim)
-    typed, planned, asked = known.shares(terms)
-    if len(terms) >= 2 <= asked and not planned:
-        return True
-    if quoted and typed < _TYPED_QUOTED and not known.has_run(claim):
-        return asked >= _LEAST
-    return asked >= _LEAST and typed < _TYPED and planned < _KNOWN
+def _is_unsupported(claim: Claim, typed: Typed, lexicon: Lexicon) -> bool:
+    terms = lexicon.terms(claim.low)
+    own = language(claim.sentence.lower())
+    if typed.languages and own and own not in typed.languages:
+        return _shares_nothing(claim.low, terms, typed)
+    close, anywhere, planned, asked = typed.shares(terms)
+    if typed.languages - {own or "en"}:  # it may translate what was typed in another language
+        return asked >= _LEAST and planned < _HARDLY and not typed.may_share(claim.low)
+    if asked < _LEAST:
+        return asked >= _FEW and not planned and not claim.quoted
+    if claim.quoted:
+        return close < _CLOSE_QUOTED and (own == "zh" or not typed.has_run(claim.low))
+    if claim.listed:
+        return planned < _HARDLY
+    return close < _CLOSE or (anywhere < _ANYWHERE and planned < _PLANNED)
 
 
-def _quoted(low: str) -> str:
-    """What stands between the first quotation mark and the last."""
-    marks = [low.find(mark) for mark in _QUOTES if mark in low]
-    return low[min(marks) + 1 : max(low.rfind(mark) for mark in _QUOTES)] if marks else ""
-
-
-def _claim(bare: str, quoted: str) -> str:
-    """What a person is said to have said, or what is ordered in nobody's name."""
-    if "user" in bare or "human" in bare:
-        words = words_of(bare)
-        for at, word in enumerate(words):
-            if word in _SPEAKERS:
-                for verb in range(at + 1, min(at + 4, len(words))):
-                    if words[verb] in _SAYS:
-                        return quoted or " ".join(words[verb + 1 :])
-        if words[0] in _SPEAKERS and ": " in bare[:10]:
-            return quoted or bare.partition(": ")[2]
-    if bare.startswith(_ORDERS) and any(risk in bare for risk in _RISKS):
-        return bare
-    return ""
+def _shares_nothing(low: str, terms: "dict[str, Term]", typed: Typed) -> bool:
+    """Not a name, a number or an everyday word of it was typed, in any language."""
+    if any(
+        kind != WORD and typed.shares({key: (kind, key, made)})[1] for key, (kind, _, made) in terms.items()
+    ):
+        return False
+    meant = concepts(low)
+    return len(meant) >= _LEAST_SHARED and not typed.may_share(low)

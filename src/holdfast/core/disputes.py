@@ -6,7 +6,8 @@ nothing in the summary that agrees with the item, and nothing that was typed or 
 the difference: a value that was changed later, an order that was lifted.
 """
 
-from holdfast.core.claims import Known, words_of
+from holdfast.core.ascribed import words_of
+from holdfast.core.claims import Typed
 from holdfast.core.terms import VALUE, Lexicon, Places, stem, tokens
 
 TYPE_CHECKING = False
@@ -96,7 +97,7 @@ def other_value(
     terms: "dict[str, Term]",
     summary: Summary,
     noted: set[str],
-    known: Known,
+    known: Typed,
     lexicon: Lexicon,
 ) -> str:
     """The sentence that gives another value for what an item gives one; "" if there is none."""
@@ -119,7 +120,7 @@ def other_value(
     return ""
 
 
-def opposite(item: str, summary: Summary, known: Known) -> str:
+def opposite(item: str, summary: Summary, known: Typed) -> str:
     """The sentence that allows what the item forbids, or forbids what it demands."""
     words = words_of(item.lower())
     for at, word in enumerate(words[:-1]):
@@ -157,11 +158,11 @@ def _against(verb: str, about: set[str], forbidden: bool, summary: Summary) -> s
     return against
 
 
-def _lifted(verb: str, forbidden: bool, known: Known) -> bool:
+def _lifted(verb: str, forbidden: bool, known: Typed) -> bool:
     """Whether a person typed something that may have been the opposite order."""
     if not known.whole:
         return True
-    for line in known.typed.split("\n"):
+    for line in known.low.split("\n"):
         if verb in line and _NOT.isdisjoint(words_of(line)) == forbidden:
             return True
     return False

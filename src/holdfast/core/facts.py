@@ -6,9 +6,10 @@ the session comes as an attachment, or between its own fences, and is not taken 
 """
 
 from holdfast.core import rules, spoken
-from holdfast.core.cues import judge, terms_of
+from holdfast.core.cues import INSTRUCTION, OTHER, judge, terms_of
 from holdfast.core.fence import outside
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
+from holdfast.core.jsontext import record as load_record
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import checksum
@@ -22,8 +23,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.core.spoken import Redact
 
-VERSION = 1
-_HEAD = b'{"v":%d,"sum":' % VERSION
+#: Since version 2 the words that were typed are kept, to hold a summary against, and of a summary nothing
+#: is kept that it ascribes to the user.
+VERSION, _FIRST = 2, 1
+_HEAD = b'{"v":%d,"sum":'
 #: Who said it, or what kind of text it is.
 USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPTED, SENT = range(11)
 #: What a person said, or said yes to.
@@ -31,6 +34,8 @@ AGREED = (USER, ANSWER, ACCEPTED)
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 _MOST_RULES = 24
+#: Characters of one text and of all that was typed that are kept to hold a summary against.
+_MOST_TYPED, _MOST_TYPED_IN_ALL = 8_000, 120_000
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, AGENT: 24, ACCEPTED: 24}
 _MOST_OF_ANY = 64
@@ -41,6 +46,7 @@ _FADES, _FEW = 150, 8
 _REPLACED, _ASKED, _WORDS, _NEAR = 0.8, 0.4, 50, 12
 
 
+_QUEUED, _HEADED = (b'"type":"queue-operation"', b'"operation":"enqueue"'), 400
 #: What is left of a quotation, or of code, says nothing.
 _NOTHING = " >`~-=_*#|."
 #: To accept a plan and have the window emptied for it is a rejection, too, in the session it was made in.
@@ -65,6 +71,9 @@ class Facts:
         self.open: dict = {}  # tool call -> [tool, what it was given]
         self.dead: list = []  # what had been abandoned when this was taken in
         self.rules: list = []  # [turn, entry, text] of what the person marked as a rule
+        self.typed: list = []  # what was typed or agreed to, to hold a summary against
+        self.typed_lost = 0  # characters of it that are not kept
+        self.begun = 0  # whether the first line that has a place in the conversation was seen
         self.touched = Touched()
 
     @property
@@ -74,6 +83,18 @@ class Facts:
         return [offset for turns, offset in self.compacted if turns < self.turns]
 
     # One record after the other
+
+    def overhear(self, raw: bytes, redact: "Redact") -> None:
+        """Note what no entry says: a prompt that was queued, and whether the transcript has its beginning
+        (of one that was cut off not all is known that was typed)."""
+        head = raw[:_HEADED].replace(b" ", b"")  # spaced or not, as who writes the file likes it
+        if all(map(head.__contains__, _QUEUED)):
+            words = text(load_record(raw.decode("utf-8", "replace")), "content")
+            if words[:1] not in ("", "<"):
+                self._hear(redacted(words, redact))
+        if not self.begun and b'"parentUuid":' in head:
+            self.begun = 1
+            self.typed_lost += b'"parentUuid":null' not in head or b'"compact_boundary"' in raw
 
     def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.cwd and not self.cwd:
@@ -89,7 +110,9 @@ class Facts:
         elif entry.kind == "boundary" and self.turns not in (turns for turns, _ in self.compacted):
             self.compacted = [*self.compacted[1 - _MOST_COMPACTIONS :], [self.turns, entry.offset]]
         elif entry.kind == "summary":
-            self._say(SUMMARY, spoken.summary(record), entry, redact)
+            from holdfast.core.ascribed import without  # once in a compaction
+
+            self._say(SUMMARY, without(spoken.summary(record)), entry, redact)
         elif entry.kind == "note":
             self._note(record, entry, redact)
         elif entry.kind == "result":
@@ -174,6 +197,7 @@ class Facts:
                 break
         if len(words) < _WORDS and self.sayings and self.sayings[-1][0] == SAID_LAST:
             last = self.sayings[-1][5]
+            self._hear("\n".join(row[1] for row in self.units if row[0] == last))  # perhaps agreed to
             for row in [row for row in self.units[-_NEAR:] if row[0] == last and "?" in row[1]][-1:]:
                 row[3] += _ASKED
         self._plan(ACCEPTED, plan, entry, redact)
@@ -199,6 +223,8 @@ class Facts:
         tool, given = known
         words = spoken.joined(block.get("content"))[: 4 * LOOKED_AT]
         failed = block.get("is_error") is True
+        if spoken.REASON in words and tool.startswith("mcp__"):
+            self._hear(redacted(words.partition(spoken.REASON)[2], redact))  # perhaps the user's
         if failed and spoken.is_rejected(record, tool, words):
             # Apart: what was rejected is the model's, the reason is the person's.
             reason = spoken.reason(record, words)
@@ -258,14 +284,34 @@ class Facts:
             return
         if kind == USER and any(marker in words for marker in rules.MARKERS):
             self._rule(rules.typed([unit for unit, _ in units(words, typed=True)]), entry)
+        if typed:
+            self._hear(words)
         number = self.sayings[-1][5] + 1 if self.sayings else 0
         self.sayings.append([kind, entry.offset, self.turns, self.prompts, entry.uuid[:8], number])
         for unit, form in found:
             worth, name = judge(unit, form, typed)
+            if kind == SUMMARY and name == INSTRUCTION:
+                name = OTHER  # orders are what was typed, not what the client's model says of it
             words_of = map(" ".join, terms_of(unit))
             self.units.append([number, unit[:LONGEST], form, round(worth, 2), name, *words_of])
         if len(self.units) > _MOST_UNITS:
             self._forget()
+
+    def _hear(self, words: str) -> None:
+        """Keep what was typed; of what is too long the beginning and the end, of all the newest."""
+        if len(words) > _MOST_TYPED:
+            self.typed_lost += len(words) - _MOST_TYPED
+            words = f"{words[: _MOST_TYPED // 2]}\n{words[-_MOST_TYPED // 2 :]}"
+        self.typed.append(words)
+        over = sum(map(len, self.typed)) - _MOST_TYPED_IN_ALL
+        while over > 0:
+            gone = len(self.typed.pop(0))
+            self.typed_lost += gone
+            over -= gone
+
+    def evidence(self) -> "tuple[list[str], bool]":
+        """What was typed or agreed to, and whether that is all of it."""
+        return self.typed, not (self.start or self.typed_lost)
 
     def _outdate(self, kinds: tuple) -> None:
         """What was said of these kinds is replaced by what is said now."""
@@ -306,19 +352,41 @@ class Facts:
     def render(self) -> bytes:
         saved = {name: value for name, value in self.__dict__.items() if name not in ("touched", "_branch")}
         rest = dump({**saved, "touched": self.touched.__dict__})[1:].encode()
-        return b"%s%d,%s" % (_HEAD, checksum(rest), rest)
+        return b"%s%d,%s" % (_HEAD % VERSION, checksum(rest), rest)
+
+    def renew(self) -> None:
+        """From version 1: without what a summary ascribed to the user. What was typed is known in part."""
+        from holdfast.core.ascribed import QUOTES, without
+
+        kinds = {saying[5]: saying[0] for saying in self.sayings}
+        self.typed = [row[1] for row in self.units if kinds[row[0]] in AGREED]
+        self.typed_lost = 1
+        self.units = [
+            row
+            for row in self.units
+            if kinds[row[0]] != SUMMARY or (without(row[1]) == row[1] and row[1][:1] not in QUOTES)
+        ]
+        for row in self.units:
+            if kinds[row[0]] == SUMMARY and row[4] == INSTRUCTION:
+                row[4] = OTHER
+        self.worths = []
+        kept = {row[0] for row in self.units}
+        self.sayings = [saying for saying in self.sayings if saying[5] in kept]
 
 
 def parse(data: bytes, where: str) -> Facts:
     try:
+        version = next((one for one in (VERSION, _FIRST) if data.startswith(_HEAD % one)), 0)
         start = data.index(b",", len(_HEAD)) + 1
-        if not data.startswith(b"%s%d," % (_HEAD, checksum(data, start))):
+        if not data.startswith(b"%s%d," % (_HEAD % version, checksum(data, start))):
             raise ValueError("its checksum does not fit")
         saved: dict = load(data.decode("utf-8"))  # type: ignore[assignment]
         del saved["v"], saved["sum"]
         facts = Facts()
         facts.touched.__dict__.update(saved.pop("touched"))
         facts.__dict__.update(saved)
+        if version < VERSION:
+            facts.renew()
     except (*UNREADABLE, KeyError, TypeError, AttributeError) as problem:
         raise Damaged(f"{where} is not what holdfast writes there: {problem}") from problem
     return facts

@@ -3,8 +3,9 @@
 Printed as plain text at PreCompact. `/compact` shows it to the person, so it reads as a note would.
 """
 
+from holdfast.core.brief import SUMMED_UP
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
-from holdfast.core.facts import ANSWER, REFUSED, SENT, USER, Facts
+from holdfast.core.facts import ANSWER, REFUSED, SENT, SUMMARY, USER, Facts
 from holdfast.core.fence import BLOCK, RULES, RULES_TITLE, fenced
 from holdfast.core.plain import excerpt, length, one_line
 from holdfast.core.touched import bare, is_check
@@ -120,7 +121,7 @@ def _best(items: list[Item], kinds: tuple, classes: tuple, most: int) -> list[st
     ]
     best = sorted(fitting, key=lambda item: item.worth, reverse=True)[:most]
     distinct = {item.text: item for item in sorted(best, key=lambda item: item.order)}
-    return list(distinct)
+    return [SUMMED_UP + text if item.kind == SUMMARY else text for text, item in distinct.items()]
 
 
 def _modified(facts: Facts, most: int) -> list[str]:

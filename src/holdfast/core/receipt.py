@@ -5,8 +5,9 @@ asked. The rest is lost, or contradicted where the summary says something else i
 it should know what it cannot do: a paraphrase in other words, or in another language, counts as lost.
 """
 
+from holdfast.core.ascribed import claims, sentences
 from holdfast.core.checkpoint import SECTIONS
-from holdfast.core.claims import Known, invented, sentences
+from holdfast.core.claims import Typed, unsupported
 from holdfast.core.disputes import Summary, all_pass, opposite, other_value, passed_instead
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.terms import VALUE, WEIGHTS, Lexicon, Places, tokens
@@ -39,7 +40,7 @@ _WITHOUT_VALUES = 0.75
 #: How much is judged of a summary (the longest seen has 25,000 characters), of an item, and how many.
 LARGEST, _ITEM, _ITEMS = 65_536, 1_200, 600
 _LISTED, _CLAIMS = 40, 12
-_SHOWN = 240
+_SHOWN, _SHOWN_INSTEAD = 240, 120
 _CHARACTERS_PER_TOKEN = 3.5
 _PLANNED = ("goal", "decision", "instruction", "plan", "next")
 #: What is worth being said again, the most important first; the rest stands in the checkpoint.
@@ -60,15 +61,17 @@ class _Item:
 
 class Verdict:
     """What a summary kept of a checkpoint's items, judged once. `typed` is all a person said: prompts,
-    answers to questions, words with a refusal."""
+    answers to questions, words with a refusal; `whole`: nothing of it is missing."""
 
-    def __init__(self, sections: dict[str, list[str]], summary: str, typed: list[str]) -> None:
+    def __init__(
+        self, sections: dict[str, list[str]], summary: str, typed: list[str], whole: bool = True
+    ) -> None:
         self.text = reaching(summary)
         self.lexicon = lexicon = Lexicon()
         places = Places(self.text[:LARGEST], lexicon)
         said = sentences(self.text[:LARGEST])
         items = self.items = _items(sections, lexicon)
-        known = Known(typed, [item.said for item in items if item.kind in _PLANNED])
+        known = Typed(typed, [item.said for item in items if item.kind in _PLANNED], whole)
         judge = _Judge(Summary(said, places, lexicon), items, known, lexicon)
         self.kept: list[_Item] = []
         self.lost: list[_Item] = []
@@ -80,7 +83,7 @@ class Verdict:
             else:
                 is_kept = keeps(places, item.terms, len(item.words), item.kind)
                 (self.kept if is_kept else self.lost).append(item)
-        self.invented = invented(said, known, lexicon)
+        self.invented = unsupported(claims(self.text[:LARGEST]), known, lexicon)
 
     def receipt(self) -> dict:
         """Lists are capped, counts are not; `unjudged` are the characters of the summary beyond what is
@@ -107,20 +110,29 @@ class Verdict:
         }
 
     def lost_for_good(self, beside: str) -> list[str]:
-        """What was lost, is worth being said again, and does not stand in `beside` either; the most
-        important first."""
+        """What was changed or lost, is worth being said again, and does not stand in `beside` either; the
+        most important first."""
         places = Places(beside, self.lexicon)
-        return [
+        wrong = [
+            f"{excerpt(item.text, _SHOWN)} – not as in the summary: {excerpt(instead, _SHOWN_INSTEAD)}"
+            for item, instead in self.contradicted
+        ]
+        return wrong + [
             excerpt(item.text, _SHOWN)
             for kind in _AGAIN
             for item in self.lost
             if item.kind == kind and not keeps(places, item.terms, len(item.words), kind)
         ]
 
+    def stands_in(self, beside: str) -> int:
+        """How many of the lost items a brief holds."""
+        places = Places(beside, self.lexicon)
+        return sum(keeps(places, item.terms, len(item.words), item.kind) for item in self.lost)
 
-def score(sections: dict[str, list[str]], summary: str, typed: list[str]) -> dict:
+
+def score(sections: dict[str, list[str]], summary: str, typed: list[str], whole: bool = True) -> dict:
     """What `summary` (PostCompact's `compact_summary`) kept of a checkpoint's sections."""
-    return Verdict(sections, summary, typed).receipt()
+    return Verdict(sections, summary, typed, whole).receipt()
 
 
 def keeps(places: Places, terms: "dict[str, Term]", length: int, kind: str = "") -> bool:
@@ -173,7 +185,7 @@ def said_by(item: str, kind: str = "") -> str:
 
 
 class _Judge:
-    def __init__(self, summary: Summary, items: list[_Item], known: Known, lexicon: Lexicon) -> None:
+    def __init__(self, summary: Summary, items: list[_Item], known: Typed, lexicon: Lexicon) -> None:
         self.summary = summary
         self.known = known
         self.lexicon = lexicon

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: So much of one text is looked at; and no secret is longer than what of it is not kept.
 LOOKED_AT, _SPARE = 1 << 16, 1 << 12
 #: What the client writes when the person says no, and before the reason they gave.
-_REJECTED, _REASON = "The user doesn't want", "the user said:\n"
+_REJECTED, REASON = "The user doesn't want", "the user said:\n"
 #: Clients from 2.1.179 (which does not) to 2.1.211 (which does) began to mark that.
 _MARKED_SINCE = [2, 1, 211]
 #: What the client adds to that reason, and what it says in their name where they gave none.
@@ -152,7 +152,7 @@ def _marks(record: dict) -> bool:
 def reason(record: dict, words: str) -> str:
     """What they said with their no. What an interrupted tool had printed by then is not theirs."""
     interrupted = "interruptedMessageId" in record and "toolDenialKind" not in record
-    said = words.partition(_REASON)[2] if words.startswith(_REJECTED) and not interrupted else ""
+    said = words.partition(REASON)[2] if words.startswith(_REJECTED) and not interrupted else ""
     return "" if said.startswith(_GAVE_NONE) else said.partition(_ADDED)[0]
 
 

@@ -6,7 +6,7 @@ not room for all, what was worked with gives way to what was said: it can be loo
 
 from holdfast.core.brief import committed, known_items
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
-from holdfast.core.facts import ACCEPTED, AGENT, ANSWER, PLAN, REFUSED, SENT, USER, Facts
+from holdfast.core.facts import ACCEPTED, AGENT, ANSWER, PLAN, REFUSED, SENT, SUMMARY, USER, Facts
 from holdfast.core.guard import under_pressure
 from holdfast.core.plain import excerpt
 from holdfast.core.quoted import place_of
@@ -62,6 +62,8 @@ def fill(
 
     def where(item: Item) -> str:
         said = _where(facts, item.turn, item.entry)
+        if item.kind == SUMMARY:
+            said = f"{said[:-1]}, summary)" if said else " (summary)"
         if item.cls != DECISION or item.entry not in hasty:
             return said
         return f"{said[:-1]}, under_pressure)" if said else " (under_pressure)"

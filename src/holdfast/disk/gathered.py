@@ -90,6 +90,7 @@ def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
 
 def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float) -> None:
     for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
+        _overhear(facts, raw, redact)
         if _ATTACHED not in raw[:600] or _QUEUED in raw[:2000]:
             for record in records(raw, Account()):
                 made = entry(record, offset, length)
@@ -97,6 +98,13 @@ def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until
                     _take_in(facts, record, made, redact)
         if elapsed() >= until:
             break
+
+
+def _overhear(facts: Facts, raw: bytes, redact: "Redact") -> None:
+    try:
+        facts.overhear(raw, redact)
+    except MISTAKES:
+        facts.missed += 1
 
 
 def _take_in(facts: Facts, record: dict, made: Entry, redact: "Redact") -> None:

@@ -13,11 +13,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from holdfast.core.ascribed import claims
 from holdfast.disk import files
 from holdfast.errors import BadInput, Damaged
 from holdfast.memory import vectorfile
 
-VERSION = 2
+VERSION = 3
 _SCHEMA = """
 CREATE TABLE items (id INTEGER PRIMARY KEY, uid TEXT UNIQUE NOT NULL, collection TEXT NOT NULL,
   project TEXT NOT NULL, lineage TEXT NOT NULL, session TEXT NOT NULL, agent TEXT NOT NULL,
@@ -144,12 +145,24 @@ class Database:
 def second(db: sqlite3.Connection) -> bool:
     """Version 1 made version 2, in the transaction of whoever indexes its words anew; False where another
     has done it meanwhile."""
-    if db.execute("PRAGMA user_version").fetchone()[0] >= VERSION:
+    if db.execute("PRAGMA user_version").fetchone()[0] >= 2:
         return False
     for statement in _SECOND.split(";"):
         db.execute(statement)
-    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("PRAGMA user_version = 2")
     return True
+
+
+def third(db: sqlite3.Connection) -> list[int]:
+    """Version 2 made version 3, in which only what the user typed is an instruction. Returns the items that
+    have to go: what others say that the user said, which may be what a summary made up."""
+    if db.execute("PRAGMA user_version").fetchone()[0] >= VERSION:
+        return []
+    db.execute("UPDATE items SET kind = 'other' WHERE kind = 'instruction' AND origin <> 'user'")
+    said = "collection IN ('sessions', 'decisions', 'issues') AND origin = 'assistant'"
+    rows = db.execute(f"SELECT id, text FROM items WHERE {said}").fetchall()  # noqa: S608
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    return [at for at, words in rows if claims(words)]
 
 
 def mend(path: str) -> None:

@@ -51,16 +51,20 @@ class Index:
         self.close()
 
     def _renew(self) -> None:
-        """Since version 2 texts without spaces are indexed by pairs of letters."""
+        """Since version 2 texts without spaces are indexed by pairs of letters; since version 3 only what
+        the user typed is theirs."""
         with self._writing() as db:
-            if not database.second(db):
-                return
-            threads: dict[str, set[int]] = {}
-            for at, thread, *texts in db.execute("SELECT id, thread, by, title, text, files FROM items"):
-                if any(map(is_unspaced, texts)):
-                    threads.setdefault(thread or f"\0{at}", set()).add(at)
-            for thread, those in threads.items():
-                self._write_words(db, thread, those)
+            if database.second(db):
+                self._index_pairs(db)
+            self._remove(db, database.third(db))
+
+    def _index_pairs(self, db: sqlite3.Connection) -> None:
+        threads: dict[str, set[int]] = {}
+        for at, thread, *texts in db.execute("SELECT id, thread, by, title, text, files FROM items"):
+            if any(map(is_unspaced, texts)):
+                threads.setdefault(thread or f"\0{at}", set()).add(at)
+        for thread, those in threads.items():
+            self._write_words(db, thread, those)
 
     # What is kept
 

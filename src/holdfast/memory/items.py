@@ -130,6 +130,7 @@ def of_facts(ground: Ground, known: Facts, time: Callable[[int], int]) -> list[I
         kind, offset, _, _, entry, _ = sayings[saying]
         count = number[saying] = number.get(saying, -1) + 1
         origin = _SPEAKERS.get(kind, "assistant")
+        cls = cues.OTHER if cls == cues.INSTRUCTION and origin != "user" else cls
         collection = _COLLECTIONS.get(cls, "sessions") if origin != "user" else "sessions"
         # A session that was forked or resumed has copies of its lines; each is said once.
         uid = key("sessions", ground.project, entry, shape(text)) if collection == "sessions" else ""

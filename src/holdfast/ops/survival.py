@@ -17,7 +17,7 @@ from holdfast.core import receipt as judged
 from holdfast.core.fence import inert
 from holdfast.core.lines import Account, records
 from holdfast.core.plain import PER_TOKEN
-from holdfast.core.spoken import said
+from holdfast.core.spoken import summary
 from holdfast.core.state import State
 from holdfast.errors import BadInput, NotFound
 from holdfast.material import Looked
@@ -175,14 +175,13 @@ def _judged(app: Holdfast, state: State, path: str, room: int | None) -> dict[st
         before = os.path.join(folder, os.path.basename(path))
         with open(path, "rb") as whole, open(before, "wb") as part:
             part.write(whole.read(boundary))
-            summary = _summary(whole.read())
+            told = _summary(whole.read())
         shutil.copymode(path, before)
         earlier = of_file(app, before)
         read(earlier, before, _ALL)
         made = Looked(earlier, app, before)
         made.room = made.room if room is None else room - _AROUND
-        typed = receipts.typed(made.facts)
-        kept = judged.score(made.sections, made.redactor.text(summary), typed)
+        kept = judged.score(made.sections, made.redactor.text(told), *made.facts.evidence())
     return {"compaction": state.seen.compacted, **kept}
 
 
@@ -192,7 +191,7 @@ def _summary(after: bytes) -> str:
         if b"isCompactSummary" in raw:
             for record in records(raw + b"\n", Account()):
                 if record.get("isCompactSummary") is True:
-                    return said(record)
+                    return summary(record)
     return ""
 
 
