@@ -400,6 +400,7 @@ class Transcript:
     def __init__(self, path: Path, agent: str = "") -> None:
         self.path = path
         self.agent = agent
+        self.version = "2.1.327"
         self.number = 0
         self.parent: str | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -447,7 +448,7 @@ class Transcript:
             **({"agentId": self.agent} if self.agent else {}),
             "sessionId": "s1",
             "cwd": "/nowhere/tidegate",
-            "version": "2.1.327",
+            "version": self.version,
             "gitBranch": "main",
             "type": kind,
             **fields,

@@ -10,7 +10,7 @@ from holdfast.core.budget import FOR_RULES, SAFETY, Budget, of
 from holdfast.core.fence import TYPED, fenced, not_typed
 from holdfast.core.plain import PER_TOKEN
 from holdfast.core.rules import MARKERS, Rule, marked
-from holdfast.disk import budgets, instructions
+from holdfast.disk import budgets, client, instructions
 from holdfast.material import Ground, Material, redactor_of
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ SAYS = " First the rules that were in force: marked (CRITICAL) or (ENFORCED), ea
 #: Seconds for reading files of instructions.
 _PATIENCE_S = 0.4
 _LONGEST_PATH = 400
+_KEPT = "Kept by the user for this project, where the client does not look (a CLAUDE.md of their own):"
 
 
 def budget(app: Holdfast, project: str) -> Budget:
@@ -39,23 +40,33 @@ def after_compaction(app: Holdfast, material: Material, tokens: float, granted: 
     ]
     seconds = max(0.0, min(_PATIENCE_S, app.left(ANSWERED)))
     found = [Rule(marked(said), said) for _, _, said in facts.rules]
-    told, is_all = instructions.unreloaded(app.client_dir, project, opened[::-1], seconds)
+    state = material.state
+    read = client.instruction_files(state.heard.client, state.seen.version)
+    told, is_all = instructions.unreloaded(app.client_dir, project, opened[::-1], seconds, read)
     if not is_all:
-        note(app, material.state, "degraded.rules", "not every file of instructions could be read in time")
+        note(app, state, "degraded.rules", "not every file of instructions could be read in time")
     found += told
     return _fitting(found, material.redactor.text, project, tokens, granted)
 
 
 def at_start(app: Holdfast, ground: Ground, tokens: float, most: int) -> str:
-    """Those of the user's file for this project that the client does not know, fenced, in so many tokens
-    and at most that many characters."""
-    found = instructions.of_project(app.client_dir, ground.project)
-    if not found:
+    """What the user's file for this project says, which the client does not know: its rules, then the rest,
+    fenced, in so many tokens and at most that many characters."""
+    said = instructions.all_of_project(app.client_dir, ground.project)
+    if not said:
         return ""
     redact, granted = redactor_of(app, ground.project).text, budget(app, ground.project)
-    lines = _fitting(found, redact, ground.project, tokens, granted)
-    says = "Rules the user keeps for this project, where the client does not look:"
-    return fenced(mark(), says, lines, most)
+    lines = _fitting([one for one in said if one.marker], redact, ground.project, tokens, granted)
+    room = int(tokens * PER_TOKEN) - len(_KEPT) - sum(len(line) + 1 for line in lines)
+    rest = [one for one in said if not one.marker]
+    for at, one in enumerate(rest):
+        line = not_typed(f"{one.path.rpartition('/')[2]}:{one.line}: {redact(one.text)}")
+        room -= len(line) + 1
+        if room < 0:
+            lines.append(f"{len(rest) - at} more lines: {one.path}")
+            break
+        lines.append(line)
+    return fenced(mark(), _KEPT, lines, most)
 
 
 def _fitting(

@@ -38,7 +38,8 @@ LATER = (
     "core/workstate core/quoted core/compose core/facts core/worth core/budget core/checkpoint "
     "disk/outbox disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/process disk/lineages "
     "disk/noted disk/client disk/gathered disk/worktree disk/words disk/probe disk/spool disk/results "
-    "disk/instructions disk/budgets material core/brief books overflow reconcile binding restoring saving"
+    "disk/instructions disk/budgets material core/brief books overflow reconcile binding restoring "
+    "whose saving"
 ).split()
 
 GROUPS = {"hot": HOT, "line": LINE, "later": LATER}

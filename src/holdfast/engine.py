@@ -94,6 +94,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
         return Reply()  # the client's own summariser, at every compaction: no agent of the session
     if event.name in _SPEAKS:
         _load_early(app)
+        _ask_whose(event, app)
     home = app.home
     with _locked(event, app):
         state = sessions.load(home, event.session, event.agent)
@@ -171,6 +172,15 @@ def _make_save(state: State, event: Event, app: Holdfast) -> None:
     from holdfast import autosave
 
     autosave.make(state, event, app)
+
+
+def _ask_whose(event: Event, app: Holdfast) -> None:
+    """Older clients do not say that a compaction is a subagent's."""
+    if event.agent or not files.is_there(app.home.session(event.session) + "/agents"):
+        return
+    from holdfast import whose
+
+    event.agent = whose.agent_of(event, app)
 
 
 def _locked(event: Event, app: Holdfast) -> "files.Lock | files.Unlocked":

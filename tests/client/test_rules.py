@@ -3,6 +3,7 @@ the model is sent afterwards. The control, the same session without it, shows th
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,57 @@ def test_with_it_they_are_in_what_the_model_is_sent(tmp_path: Path, binary: Path
     (asked,) = [one for one in run.requests if one["kind"] == "summary"]
     assert TYPED in words(asked["body"]["messages"][-1]["content"])
     assert wrong(machine.config / "holdfast") == []
+
+
+INSTRUCTIONS = json.loads((Path(__file__).parent.parent / "instructions.json").read_text())
+
+
+@pytest.mark.parametrize("case", [one for one in INSTRUCTIONS if "version" not in one])
+def test_files_of_instructions_are_read_when_holdfast_says_so(
+    tmp_path: Path, binary: Path, case: dict
+) -> None:
+    """`again`: at the beginning, and after a compaction; `nested`: when a file there is opened, and not
+    after a compaction; `never`."""
+    machine = Machine(tmp_path, binary)
+    rules = {name: f"This is file number {number}." for number, name in enumerate(case["files"])}
+    folders = {"pumps", "pumps/deep", "locks", "gates"}
+    for name, rule in rules.items():
+        place = machine.config if name.startswith("$CLIENT/") else machine.project
+        path = place / name.removeprefix("$CLIENT/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# x\n\n- {rule}\n")
+    opened = [machine.project / folder / "main.py" for folder in sorted(folders)]
+    others = [machine.project / f"gate{number}.txt" for number in range(6)]
+    for path in (*opened, *others):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("shut\n")
+    read = [
+        [{"call": "Read", "input": {"file_path": str(one)}} for one in some] for some in (opened, others)
+    ]
+    script = {
+        "main": [
+            {"calls": read[0], "context": 30_000},
+            {"calls": read[1], "context": 50_000},  # it reads the newest five again, and theirs
+            {"say": "step 2", "run": "echo step2", "context": 70_000},
+            {"say": "step 3", "run": "echo step3", "context": 20_000},
+            {"say": "finished", "context": 20_400},
+        ]
+    }
+    chosen = {"options": {"instructionFiles": case["instructionFiles"]}}
+    run = machine.run(
+        script,
+        ["-p", "go", "--model", "claude-sonnet-4-5"],
+        settings={"pluginConfigs": {"cc-plugin-agents-md@builtin": chosen}}
+        if case["instructionFiles"]
+        else {},
+        env={"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
+    )
+    first, _, before, asked, after, _ = (one for one in run.requests if one["kind"] != "side")
+    assert asked["kind"] == "summary"
+    sent = [json.dumps(one["body"]["messages"]) for one in (first, before, after)]
+    expected = {"again": (True, True, True), "nested": (False, True, False), "never": (False, False, False)}
+    for name, rule in rules.items():
+        assert tuple(rule in one for one in sent) == expected[case["files"][name]], name
 
 
 @pytest.mark.parametrize("vault", ["vault", "missing"])

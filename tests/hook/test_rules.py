@@ -95,15 +95,66 @@ def test_the_summariser_is_asked_to_keep_what_was_typed(work):
     assert f"  • {TYPED}" in work.hook("PreCompact")
 
 
+def own_file(home, project, words: str):
+    slug = "".join(letter if letter.isalnum() else "-" for letter in str(project))
+    return put(home.parent, f".claude/projects/{slug}/CLAUDE.md", words)
+
+
 def test_of_the_users_own_file_for_a_project_also_when_a_session_begins(home, project):
     work = Work(home, project)
-    slug = "".join(letter if letter.isalnum() else "-" for letter in str(project))
-    path = put(home.parent, f".claude/projects/{slug}/CLAUDE.md", f"{CRITICAL}\nmore\n")
+    path = own_file(home, project, f"{CRITICAL}\nmore\n")
     said = work.start("startup")
     assert f"Rule of {path}:1: {CRITICAL} more" in said
     assert CRITICAL in work.start("clear")
     assert CRITICAL not in work.start("resume")
     assert CRITICAL in told(day(work))
+
+
+def test_all_else_the_users_own_file_says_when_a_session_begins(home, project):
+    words = (
+        "# Conventions\n\n- Branches are named after rivers\n- Pull requests are small,\n  a day's work\n\n"
+        f"- {CRITICAL}\n\n```\ncode\n```\n<!-- a comment -->\nThe pumps are Mira's.\n@more.md\n"
+    )
+    path = own_file(home, project, words)
+    put(path.parent, "more.md", "The gates are Ole's.\n")
+    said = Work(home, project).start("startup").split("\n")
+    assert "CLAUDE.md:3: Branches are named after rivers" in said
+    assert "CLAUDE.md:4: Pull requests are small, a day's work" in said
+    assert "CLAUDE.md:13: The pumps are Mira's." in said
+    assert "more.md:1: The gates are Ole's." in said
+    assert sum(CRITICAL in line for line in said) == 1
+    assert not [line for line in said if "code" in line or "comment" in line or line.startswith("> ")]
+    assert "rivers" not in Work(home, project, "s2").start("resume")
+
+
+def test_a_large_one_is_cut_and_named(home, project):
+    lines = [f"- Convention {number} of the harbour is kept by everybody" for number in range(400)]
+    path = own_file(home, project, "\n".join(lines))
+    said = Work(home, project).start("startup")
+    assert "CLAUDE.md:1: Convention 0" in said
+    assert f"more lines: {path}" in said
+    assert len(said) < 10_000
+
+
+def test_of_an_agents_md_below_the_project_and_not_of_one_that_is_read_again(work, project):
+    put(project, "AGENTS.md", "- Read again (CRITICAL)\n")
+    put(project, "pumps/AGENTS.md", f"- {CRITICAL}\n")
+    put(project, "gates/AGENTS.md", "- Beside a CLAUDE.md (CRITICAL)\n")
+    put(project, "gates/CLAUDE.md", "- The other one (CRITICAL)\n")
+    for name in ("pumps/a.py", "gates/b.py"):
+        work.call("Read", "1\tx", file_path=str(put(project, name, "x")))
+    said = told(work)
+    assert f"Rule of pumps/AGENTS.md:1: {CRITICAL}" in said
+    assert "The other one" in said
+    assert "Read again" not in said
+    assert "Beside a CLAUDE.md" not in said
+
+
+def test_of_no_agents_md_where_the_client_is_too_old_for_it(work, project):
+    work.usual["version"] = "2.1.270"
+    put(project, "pumps/AGENTS.md", f"- {CRITICAL}\n")
+    work.call("Read", "1\tx", file_path=str(put(project, "pumps/a.py", "x")))
+    assert CRITICAL not in told(work)
 
 
 def test_a_rule_cannot_speak_in_our_name_or_the_users(work, project):

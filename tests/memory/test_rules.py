@@ -1,15 +1,19 @@
 """The client's instructions from all levels: which files there are, what they say, where they disagree."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from holdfast.app import Holdfast
+from holdfast.disk import client, instructions
 from holdfast.disk.client import slug
 from holdfast.errors import BadInput
 from holdfast.memory.conflicts import claim, conflict
 from holdfast.ops import rules
 from told import Work, repository
+
+INSTRUCTIONS = json.loads((Path(__file__).parent.parent / "instructions.json").read_text())
 
 
 @pytest.fixture
@@ -143,10 +147,75 @@ def test_lines_of_different_levels_that_contradict_are_shown_with_their_places(a
         ("Prefer small commits", "Prefer small commits", False),
         ("Run `make a` first", "Never run `make b` first", False),
         ("", "", False),
+        ("Must sign commits", "Must not sign commits", True),
+        ("You must sign your commits.", "You must not sign your commits", True),
+        ("Use tabs for indentation", "Never use tabs for indentation", True),
+        ("Use tabs", "Never use tabs", True),
+        ("Use tabs", "Don't use tabs.", True),
+        ("Always use tabs", "never use tabs", True),
+        ("Commits should be signed", "Commits should not be signed", True),
+        ("Commits can be signed", "Commits cannot be signed", False),  # one allows, one tells
+        ("Recent Activity", "No recent activity*", False),  # found in a public CLAUDE.md
+        ("8. **Database operation**", "1. **Database operation**", False),  # in another
+        ("You should never force push", "Force push", True),
+        ("The build uses tabs", "Never use tabs", False),
+        ("Run migrations before the tests", "We keep no migrations before the tests", False),
+        ("Use tabs in Go", "Never use tabs in Python", False),
+        ("Never use tabs", "Avoid using tabs", False),
     ],
 )
 def test_only_what_is_plain_is_a_conflict(one, other, expected):
     assert bool(conflict(claim(one), claim(other))) is expected
+
+
+def test_folders_beside_each_other_do_not_contradict(app, project):
+    put(project, "pumps/CLAUDE.md", "- Use tabs for indentation\n")
+    put(project, "gates/CLAUDE.md", "- Never use tabs for indentation\n")
+    assert rules.disputed(app) == []
+    put(project, "pumps/deep/CLAUDE.md", "- Never use tabs for indentation\n")
+    assert len(rules.disputed(app)) == 1
+
+
+def laid_out(case: dict, project: Path, client_dir: str) -> dict[str, Path]:
+    """Each with a rule of its own; their paths by name."""
+    found = {}
+    for name in case["files"]:
+        place = Path(client_dir) if name.startswith("$CLIENT/") else project
+        found[name] = put(
+            place, name.removeprefix("$CLIENT/"), f"# x\n\n- This is {name} (CRITICAL)\n"
+        ).resolve()
+    chosen = {"instructionFiles": case["instructionFiles"]}
+    configs = {"cc-plugin-agents-md@builtin": {"options": chosen}}
+    if case["instructionFiles"]:
+        put(client_dir, "settings.json", json.dumps({"pluginConfigs": configs}))
+    return found
+
+
+#: What the real client does with them is played in tests/client/test_rules.py.
+@pytest.mark.parametrize("case", [one for one in INSTRUCTIONS if "version" not in one])
+def test_files_are_read_as_the_client_reads_them(app, project, case):
+    places = laid_out(case, project, app.client_dir)
+    listed = {str(Path(one.path).resolve()): one.reloaded for one in rules.list_all(app)}
+    kept = {str(Path(one.path).resolve()): one.kept_by for one in rules.enforced(app)}
+    for name, what in case["files"].items():
+        place = str(places[name])
+        expected = {"again": True, "nested": False, "never": None}[what]
+        assert listed.get(place) is expected, name
+        assert kept.get(place) == {"again": "client", "nested": "holdfast", "never": None}[what], name
+
+
+@pytest.mark.parametrize("case", INSTRUCTIONS)
+def test_what_the_client_does_not_read_again_is_kept(app, project, case):
+    places = laid_out(case, project, app.client_dir)
+    folders = [str(place.parent).removesuffix("/.claude") for place in places.values()]
+    opened = [f"{folder}/main.py" for folder in folders]
+    read = client.instruction_files(
+        client.settings({}, app.client_dir, str(project)), case.get("version", "2.1.327")
+    )
+    kept, is_all = instructions.unreloaded(app.client_dir, str(project), opened, 60, read)
+    assert is_all
+    nested = [f"This is {name} (CRITICAL)" for name, what in case["files"].items() if what == "nested"]
+    assert sorted(rule.text for rule in kept) == sorted(nested)
 
 
 def test_files_that_cannot_be_read_are_listed_with_the_reason(app, project):

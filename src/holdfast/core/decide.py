@@ -93,7 +93,11 @@ def due(state: State, event: Event, rung: int, config: "Config") -> str:
     if ran_out(event):
         return "the window is full"
     if name == "SubagentStop":
-        return "agent finished" if text(event.data, "last_assistant_message") or unsaved(state) else ""
+        if not state.has_ended:
+            return ""
+        is_saved = 0 < state.seen.offset == state.heard.saved.get("offset", 0)  # nothing came since
+        says = text(event.data, "last_assistant_message")
+        return "agent finished" if (says and not is_saved) or unsaved(state) else ""
     turns = unsaved(state)
     if not turns:
         return ""

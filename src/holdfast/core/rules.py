@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MARKERS = ("(CRITICAL)", "(ENFORCED)")
 #: Characters of one rule, and how many of a file.
 LONGEST = 320
-_MOST, _MOST_LINES, _MOST_IMPORTS = 48, 8, 32
+_MOST, _MOST_SAID, _MOST_LINES, _MOST_IMPORTS = 48, 200, 8, 32
 _MOST_PATTERNS, _MOST_PARTS = 64, 32
 _FENCES = ("```", "~~~")
 _ITEMS = ("- ", "* ", "+ ")
@@ -21,7 +21,8 @@ _BEGINS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 
 
 class Rule:
-    """One rule, on one line. `path` and `line`: where it stands; without a path it was typed."""
+    """One rule, on one line. `path` and `line`: where it stands; without a path it was typed; without a
+    `marker` it is something else a file of instructions says."""
 
     __slots__ = ("line", "marker", "path", "text")
 
@@ -57,14 +58,38 @@ class Document:
         for at, (number, line) in enumerate(self.lines):
             marker = marked(line)
             if marker and len(found) < _MOST:
-                found.append(Rule(marker, excerpt(self._whole(at, line), LONGEST), path, number))
+                whole = self._whole(line, self._belonging(at, line))
+                found.append(Rule(marker, excerpt(whole, LONGEST), path, number))
         return found
 
-    def _whole(self, at: int, line: str) -> str:
-        """With what belongs to it: the section below a heading, the lines in which an item goes on."""
-        parts, level = [_bare(line)], _heading(line)
+    def says(self, path: str) -> list[Rule]:
+        """All of it, item by item; what is no rule has no marker."""
+        found: list[Rule] = []
+        through = 0  # the number of the last line that belongs to what was found
+        for at, (number, line) in enumerate(self.lines):
+            marker, said = marked(line), line.strip()
+            if (
+                not said
+                or _is_import(said)
+                or (number <= through and not marker)
+                or len(found) >= _MOST_SAID
+            ):
+                continue
+            belongs = self._belonging(at, line) if marker or not _heading(line) else []
+            through = belongs[-1][0] if belongs else number
+            whole = self._whole(line, belongs)
+            found.append(Rule(marker, excerpt(whole, LONGEST), path, number))
+        return found
+
+    def _whole(self, line: str, belongs: list[tuple[int, str]]) -> str:
+        parts = [_bare(line), *(_bare(more) for _, more in belongs)]
+        return ("; " if _heading(line) else " ").join(parts)
+
+    def _belonging(self, at: int, line: str) -> list[tuple[int, str]]:
+        """The lines that go on with this one: the section below a heading, what follows of an item."""
+        found, level = [], _heading(line)
         indent = len(line) - len(line.lstrip())
-        for _, more in self.lines[at + 1 : at + 1 + _MOST_LINES]:
+        for number, more in self.lines[at + 1 : at + 1 + _MOST_LINES]:
             said = more.strip()
             if level:
                 if _heading(more) or marked(more):
@@ -78,8 +103,8 @@ class Document:
             ):
                 break
             if said and not _is_import(said):
-                parts.append(_bare(more))
-        return "; ".join(parts) if level else " ".join(parts)
+                found.append((number, more))
+        return found
 
     def imports(self) -> list[str]:
         """The paths behind @, as they are written."""

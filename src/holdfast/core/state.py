@@ -3,7 +3,7 @@
 from holdfast.core.events import Event
 from holdfast.core.heard import PROMPT, Heard, hear
 from holdfast.core.jsontext import UNREADABLE, dump, load
-from holdfast.core.seen import Seen, checksum
+from holdfast.core.seen import Seen, checksum, numbers
 from holdfast.errors import Damaged
 
 VERSION = 1
@@ -11,6 +11,8 @@ _HEAD = b'{"v":%d,"sum":' % VERSION
 #: Bytes up to which what came since a summary was asked for is taken to stand in the window as it is. More
 #: hardly fits there: then that summary was given up, and of the one that came nobody was told.
 _STAYS = 1 << 19
+#: Clients before this one say twice a minute of an agent that is running that it has ended.
+_ENDS, _ENDS_ONCE = "SubagentStop", (2, 1, 311)
 
 
 class State:
@@ -34,7 +36,10 @@ class State:
     def overlay(self, event: Event) -> None:
         """The event on stdin is newer than the file: remember what the file does not say yet."""
         heard, seen = self.heard, self.seen
+        before = heard.last
         hear(heard, event)
+        if heard.last == _ENDS and not self.has_ended:
+            heard.last = before
         # What was told just now is stamped with what had been read by then.
         if heard.model_at < 0:
             heard.model_at = seen.turns
@@ -54,6 +59,12 @@ class State:
                 heard.summarised = []
             heard.compacting = 0
         self.settle()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a subagent of which the client says so is really at its end."""
+        client = numbers(self.seen.version)
+        return not (client and client < _ENDS_ONCE and self.seen.open)
 
     @property
     def stays_from(self) -> int:

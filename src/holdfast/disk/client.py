@@ -1,4 +1,4 @@
-"""The client's own settings that decide when it compacts.
+"""The client's own settings that decide when it compacts, and which instructions it reads.
 
 Read when a session begins, because the client reads them then too: a change in mid-session has no
 effect until it is restarted.
@@ -7,6 +7,7 @@ effect until it is restarted.
 import posix
 
 from holdfast.core.jsontext import UNREADABLE, load, text
+from holdfast.core.seen import numbers
 from holdfast.disk import files
 from holdfast.errors import BadInput
 
@@ -14,17 +15,37 @@ _LARGEST = 4 << 20
 _AUTO_RANGE = (100_000, 1_000_000)
 _MOST_MODELS, _MOST_TASKS = 16, 64
 _LONGEST_SLUG = 200
+#: Where an organization's settings are: they stand above all others.
+MANAGED = "/etc/claude-code"
+#: What the client's option `instructionFiles` may say. By default AGENTS.md is read where there is no
+#: CLAUDE.md, from `_AGENTS_FROM` on (to 2.1.280 behind a switch of the server's).
+ONLY_CLAUDE, EITHER, BOTH, ONLY_MANAGED = (
+    *("claude-md", "claude-md-or-agents-md", "claude-md-and-agents-md"),
+    "managed-only",
+)
+_AGENTS_FROM = (2, 1, 277)
+#: Ids of the client's own plugin that reads AGENTS.md, and what its option was called first.
+_AGENTS_PLUGIN = ("agents-md", "agents-md@builtin", "cc-plugin-agents-md", "cc-plugin-agents-md@builtin")
+_SINCE_RENAMED = {"none": ONLY_MANAGED, "claude": ONLY_CLAUDE, "agents-fallback": EITHER, "both": BOTH}
 
 
 def settings(environ: dict[str, str], client_dir: str, cwd: str) -> dict:
-    """{auto_window, auto_window_from, model_windows, percent, no_1m, compaction_off}, those set."""
+    """{auto_window, auto_window_from, model_windows, percent, no_1m, compaction_off, instructions}, those
+    set."""
     found: dict = {}
-    layers = [_layer(client_dir + "/settings.json")]
+    user, managed = _layer(client_dir + "/settings.json"), _layer(MANAGED + "/managed-settings.json")
+    layers = [user]
     if cwd:
         layers.append(_layer(cwd + "/.claude/settings.json"))
         layers.append(_layer(cwd + "/.claude/settings.local.json"))
+    layers.append(managed)
     for layer in layers:
         _take(found, layer)
+    if any(_is_plugin_off(layer) for layer in layers):
+        found["instructions"] = ONLY_CLAUDE
+    else:  # a project may not choose
+        _take_instructions(found, user)
+        _take_instructions(found, managed)
     auto = _number(environ.get("CLAUDE_CODE_AUTO_COMPACT_WINDOW", ""))
     if auto > 0:  # seen: the client takes less than its least for its least
         found["auto_window"] = int(min(max(auto, _AUTO_RANGE[0]), _AUTO_RANGE[1]))
@@ -63,6 +84,36 @@ def _take(found: dict, layer: dict) -> None:
         found["compaction_off"] = True
     elif layer.get("autoCompactEnabled") is True:
         found.pop("compaction_off", None)
+
+
+def _take_instructions(found: dict, layer: dict) -> None:
+    plugins = layer.get("pluginConfigs")
+    if type(plugins) is not dict:
+        return
+    for plugin in _AGENTS_PLUGIN:
+        of_plugin = plugins.get(plugin)
+        options = of_plugin.get("options") if type(of_plugin) is dict else None
+        if type(options) is not dict:
+            continue
+        chosen = text(options, "instructionFiles")
+        if chosen in ("", EITHER):
+            chosen = _SINCE_RENAMED.get(text(options, "projectInstructions"), chosen)
+        if chosen in (ONLY_CLAUDE, EITHER, BOTH, ONLY_MANAGED):
+            found["instructions"] = chosen
+
+
+def _is_plugin_off(layer: dict) -> bool:
+    enabled = layer.get("enabledPlugins")
+    return type(enabled) is dict and any(enabled.get(plugin) is False for plugin in _AGENTS_PLUGIN)
+
+
+def instruction_files(found: dict, version: str) -> str:
+    """Which files of instructions a client of this version reads ("": one of today), given its settings."""
+    client = numbers(version)
+    if client and client < _AGENTS_FROM:
+        return ONLY_CLAUDE
+    chosen: str = found.get("instructions", EITHER)
+    return chosen
 
 
 def _auto_window(layer: object) -> int:

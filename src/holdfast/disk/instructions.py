@@ -1,8 +1,8 @@
 """Rules in the client's files of instructions that it does not read again when it compacts.
 
-CLAUDE.md of a folder below the project, and rules that are for certain paths, the client loads when a file
-there is opened, and forgets with the conversation. `projects/<path>/CLAUDE.md` it does not know at all.
-A repository may come from anyone: every read has a bound, and a link leads nowhere else.
+CLAUDE.md or AGENTS.md of a folder below the project, and rules that are for certain paths, the client loads
+when a file there is opened, and forgets with the conversation. `projects/<path>/CLAUDE.md` it does not know
+at all. A repository may come from anyone: every read has a bound, and a link leads nowhere else.
 """
 
 import posix
@@ -10,11 +10,12 @@ import posix
 from holdfast.clock import elapsed
 from holdfast.core.rules import Document, Rule, matches
 from holdfast.disk import files
-from holdfast.disk.client import slug
+from holdfast.disk.client import BOTH, EITHER, ONLY_CLAUDE, slug
 from holdfast.disk.worktree import real
 from holdfast.errors import BadInput
 
 NAMES = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
+AGENTS = ("AGENTS.md", ".claude/AGENTS.md")
 RULES = ".claude/rules"
 #: Of one file and of all; how many files and folders; how deep imports and folders of rules go.
 LARGEST, _MOST_BYTES = 1 << 16, 1 << 19
@@ -82,16 +83,45 @@ class Reader:
         return found[:_MOST_FILES]
 
 
-def unreloaded(client_dir: str, project: str, opened: list[str], seconds: float) -> tuple[list[Rule], bool]:
+def agents_md(client_dir: str, project: str, read: str) -> str:
+    """What the client's `instruction_files` come to in this project: one that has a CLAUDE.md, or is in a
+    folder that has one, has no AGENTS.md for it. The user's own CLAUDE.md does not count."""
+    if read != EITHER:
+        return read
+    places = (f"{up}/{name}" for up in _above(project) for name in NAMES)
+    has_own = any(_is_there(path) for path in places if not path.startswith(client_dir + "/"))
+    return ONLY_CLAUDE if has_own else EITHER
+
+
+def names_in(folder: str, read: str) -> tuple[str, ...]:
+    """Under which names the client looks for instructions in a folder; `read` as `agents_md` gives it."""
+    if read == BOTH:
+        return NAMES + AGENTS
+    if read != EITHER or any(_is_there(f"{folder}/{name}") for name in NAMES):
+        return NAMES
+    return AGENTS
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return files.is_there(path)
+    except (OSError, ValueError):
+        return False
+
+
+def unreloaded(
+    client_dir: str, project: str, opened: list[str], seconds: float, read: str = ONLY_CLAUDE
+) -> tuple[list[Rule], bool]:
     """(the rules that held before a compaction and that only the conversation knew, whether these are all).
-    `opened` are the files that were opened, the newest first."""
+    `opened` are the files that were opened, the newest first; `read`: the client's `instruction_files`."""
     above = _above(project)
+    read = agents_md(client_dir, project, read)
     roots = (project, client_dir, *(f"{up}/.claude" for up in above))
     reader = Reader(roots, elapsed() + seconds)
     found = of_project(client_dir, project, reader)
     inside = [path[len(project) + 1 :] for path in opened if path.startswith(project + "/")]
     for folder in _between(inside):
-        for name in NAMES:
+        for name in names_in(f"{project}/{folder}", read):
             found += reader.rules(f"{project}/{folder}/{name}")
         base = f"{project}/{folder}"
         below = [path[len(folder) + 1 :] for path in inside if path.startswith(folder + "/")]
@@ -107,8 +137,15 @@ def unreloaded(client_dir: str, project: str, opened: list[str], seconds: float)
 
 
 def of_project(client_dir: str, project: str, reader: Reader | None = None) -> list[Rule]:
-    """What `projects/<path>/CLAUDE.md` of the client's folder says."""
+    """The rules in `projects/<path>/CLAUDE.md` of the client's folder."""
     return (reader or Reader((client_dir,))).rules(cascade(client_dir, project))
+
+
+def all_of_project(client_dir: str, project: str) -> list[Rule]:
+    """All it says, and what it imports; what is no rule has no marker."""
+    reader = Reader((client_dir,))
+    reader.rules(cascade(client_dir, project))
+    return [said for path, made in reader.read.items() for said in made.says(path)]
 
 
 def cascade(client_dir: str, project: str) -> str:

@@ -15,11 +15,10 @@ from holdfast.app import Holdfast
 from holdfast.clock import elapsed
 from holdfast.core.plain import one_line
 from holdfast.core.rules import Document, Rule, marked, matches
-from holdfast.disk import instructions
+from holdfast.disk import client, instructions
 from holdfast.disk.home import user_home
 from holdfast.memory.conflicts import Claim, claim, conflict
 
-MANAGED = "/etc/claude-code"
 _PASSED_OVER = frozenset("node_modules __pycache__ venv env target dist build vendor".split())
 _MOST_FILES, _MOST_FOLDERS, _MOST_LINES, _DEEPEST = 2000, 20_000, 4000, 5
 #: Seconds in which the folders below a project are looked through: it may be the root of a machine.
@@ -68,7 +67,7 @@ class _Cascade:
         above = [up for up in _above(project) if up != project]
         self.project = project
         self.found: list[Source] = []
-        own = (app.client_dir, home, MANAGED)
+        own = (app.client_dir, home, client.MANAGED)
         self._own = instructions.Reader(own, most=_MOST_FILES)
         self._theirs = instructions.Reader((project, *above), most=_MOST_FILES)
         self._home = home
@@ -111,30 +110,35 @@ class _Cascade:
 
 def cascade(app: Holdfast, project: str) -> list[Source]:
     made = _Cascade(app, project)
-    made.take("managed", f"{MANAGED}/CLAUDE.md")
-    made.take("global", f"{app.client_dir}/CLAUDE.md")
-    made.folder("global", f"{app.client_dir}/rules", reloaded=True, base=project)
+    chosen = client.settings(app.environ, app.client_dir, project)
+    read = instructions.agents_md(app.client_dir, project, client.instruction_files(chosen, ""))
+    own = instructions.NAMES + (instructions.AGENTS if read in (client.EITHER, client.BOTH) else ())
+    made.take("managed", f"{client.MANAGED}/CLAUDE.md")
+    if read != client.ONLY_MANAGED:
+        made.take("global", f"{app.client_dir}/CLAUDE.md")
+        made.folder("global", f"{app.client_dir}/rules", reloaded=True, base=project)
     made.take("project", instructions.cascade(app.client_dir, project), reloaded=False)
-    for folder in reversed(_above(project)):
+    for folder in reversed(_above(project)) if read != client.ONLY_MANAGED else ():
         level = "repository" if folder == project else "above"
-        for name in instructions.NAMES:
+        for name in own:
             made.take(level, f"{folder}/{name}", base=folder)
         made.folder(level, f"{folder}/{instructions.RULES}", reloaded=True, base=folder)
     for folder in _below(project):
-        for name in instructions.NAMES:
+        for name in instructions.names_in(folder, read):
             made.take("nested", f"{folder}/{name}", reloaded=False, base=folder)
         made.folder("nested", f"{folder}/{instructions.RULES}", reloaded=False, base=folder)
     return made.found
 
 
 def conflicts(sources: list[Source]) -> list[Conflict]:
-    """Between files; what one file says of itself is its author's business."""
-    claims: list[tuple[Claim, str, str]] = []
+    """Between files; what one file says of itself is its author's business, and what two folders say that
+    lie beside each other is never in force for the same file."""
+    claims: list[tuple[Claim, Source, int]] = []
     for source in sources:
         for number, line in source.document.lines if source.document else ():
             said = claim(one_line(line).lstrip("#-*+ "))
-            if len(claims) < _MOST_LINES and (len(said.about) > 1 or said.key):
-                claims.append((said, source.path, f"{source.path}:{number}"))
+            if len(claims) < _MOST_LINES and ((said.about and len(said.words) > 1) or said.key):
+                claims.append((said, source, number))
     by_word: dict[str, list[int]] = {}
     for at, (said, _, _) in enumerate(claims):
         for word in said.about:
@@ -142,11 +146,22 @@ def conflicts(sources: list[Source]) -> list[Conflict]:
     near = {pair for those in by_word.values() if len(those) < 200 for pair in combinations(those, 2)}
     found = []
     for one, other in sorted(near):
-        why = conflict(claims[one][0], claims[other][0]) if claims[one][1] != claims[other][1] else ""
+        first, second = claims[one], claims[other]
+        why = conflict(first[0], second[0]) if _meet(first[1], second[1]) else ""
         if why:
-            texts = claims[one][0].text, claims[other][0].text
-            found.append(Conflict(why, *texts, claims[one][2], claims[other][2]))
+            texts = first[0].text, second[0].text
+            places = f"{first[1].path}:{first[2]}", f"{second[1].path}:{second[2]}"
+            found.append(Conflict(why, *texts, *places))
     return found
+
+
+def _meet(one: Source, other: Source) -> bool:
+    """Whether both can be in force for one file."""
+    if one.path == other.path:
+        return False
+    if one.level != "nested" or other.level != "nested":
+        return True
+    return f"{one.base}/".startswith(f"{other.base}/") or f"{other.base}/".startswith(f"{one.base}/")
 
 
 def _above(project: str) -> list[str]:

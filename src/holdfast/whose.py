@@ -1,0 +1,75 @@
+"""Whose compaction the client tells of. Before 2.1.323 it does not say that one is a subagent's: the hooks
+of both look alike, and what is said there goes to the agent.
+
+Loaded only at a compaction of a session that has agents.
+"""
+
+import posix
+
+from holdfast.app import READ, Holdfast
+from holdfast.core.events import Event
+from holdfast.core.gauge import measure
+from holdfast.core.jsontext import text
+from holdfast.core.seen import numbers
+from holdfast.core.state import State
+from holdfast.disk import sessions, transcripts
+from holdfast.disk.home import is_safe_name
+from holdfast.errors import BadInput, Damaged
+
+_SAYS_WHOSE = (2, 1, 323)
+#: Of agents: how many are looked at, and how long after they were heard of last.
+_MOST, _RECENT_MS = 32, 3_600_000
+_BYTES, _SECONDS = 1 << 20, 0.1
+#: The hook of a compaction before this one.
+_BEFORE = {"SessionStart": "PreCompact", "PostCompact": "SessionStart"}
+
+
+def agent_of(event: Event, app: Holdfast) -> str:
+    """The agent that is compacted; "": the session itself."""
+    if text(event.data, "trigger") == "manual" or text(event.data, "source") not in ("", "compact"):
+        return ""
+    agents = _running(event, app)
+    lead = _state(event, app, "") if agents else None
+    if not lead:
+        return ""
+    if event.name == "PreCompact":
+        fullest = max([lead, *agents], key=lambda state: _fill(state, event, app))
+        return fullest.agent
+    began = [one for one in (lead, *agents) if one.heard.last == _BEFORE.get(event.name)]
+    return max(began, key=lambda state: state.heard.last_at).agent if began else ""
+
+
+def _running(event: Event, app: Holdfast) -> list[State]:
+    """Agents of the session that have not ended, if its client is one that does not name them."""
+    try:
+        names = posix.listdir(app.home.session(event.session) + "/agents")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = []
+    for name in [name for name in names if is_safe_name(name)][:_MOST]:
+        state = _state(event, app, name)
+        if not state or state.heard.last == "SubagentStop" or event.at - state.heard.last_at > _RECENT_MS:
+            continue
+        version = numbers(state.seen.version)
+        found += [state] if version and version < _SAYS_WHOSE else []
+    return found
+
+
+def _state(event: Event, app: Holdfast, agent: str) -> State | None:
+    try:
+        return sessions.peek(app.home, event.session, agent)
+    except (OSError, Damaged):
+        return None  # `status` says so
+
+
+def _fill(state: State, event: Event, app: Holdfast) -> float:
+    """With what its transcript holds by now: the answer that filled a window came after its last hook."""
+    path = event.transcript
+    if state.agent:
+        path = f"{path.removesuffix('.jsonl')}/subagents/agent-{state.agent}.jsonl"
+    try:
+        if path:
+            transcripts.catch_up(state, path, _BYTES, min(_SECONDS, app.left(READ)))
+    except (OSError, ValueError, BadInput):
+        pass  # as it was when it was heard of last
+    return measure(state, state.seen.offset, app.window).fill
