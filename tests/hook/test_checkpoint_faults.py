@@ -170,6 +170,8 @@ def test_while_the_projects_disk_is_full_checkpoints_go_home(first, home, projec
     during, after = entries(found["during"][0]), entries(found["after"][0])
     assert [entry["kept"] for entry in after[-3:]] == ["home", "home", "project"]
     assert during == after[:-1]
+    assert [entry["iteration"] for entry in after] == list(range(1, len(after) + 1)), "wherever it is kept"
+    assert [entry["parent"] for entry in after[1:]] == [entry["id"] for entry in after[:-1]]
     for path in kept(found["after"][0]):
         verified(path, found["after"][0])
     assert not unfinished(*found["during"], *found["after"])

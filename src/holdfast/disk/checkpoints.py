@@ -75,13 +75,13 @@ def take(
     except (OSError, ValueError):  # read-only, vanished, no path, or a link where our folder should be
         kept, folder = "home", at_home(home, draft.project)
     try:
-        stem, data = _publish(folder, draft, key, config["checkpoints.share"])
+        stem, data = _publish(home, folder, draft, key, config["checkpoints.share"])
     except OSError:
         folder.close()
         if kept == "home":
             raise
         kept, folder = "home", at_home(home, draft.project)  # full, or failing
-        stem, data = _publish(folder, draft, key, is_shared=False)
+        stem, data = _publish(home, folder, draft, key, is_shared=False)
     with folder:
         entry = index.entry(checkpoint.parse(data, stem).fields, f"{folder.path}/{stem}{SUFFIX}", kept)
         index.add(home, entry)
@@ -135,11 +135,16 @@ def open_folder(path: str) -> Folder:
 
 def at_home(home: Home, project: str) -> Folder:
     files.make_dir(home.checkpoints)
+    _, kept, key = _kept_at(home, project).rsplit("/", 2)
+    return Folder.make(home.checkpoints, (kept, 0o700), (key, 0o700))
+
+
+def _kept_at(home: Home, project: str) -> str:
     key = sha256_hex(project.encode("utf-8", "surrogatepass"))[:16]
-    return Folder.make(home.checkpoints, ("kept", 0o700), (key, 0o700))
+    return f"{home.checkpoints}/kept/{key}"
 
 
-def _publish(folder: Folder, draft: Draft, key: bytes, is_shared: bool) -> tuple[str, bytes]:
+def _publish(home: Home, folder: Folder, draft: Draft, key: bytes, is_shared: bool) -> tuple[str, bytes]:
     """(name without suffix, bytes) of the file, which is durable when this returns."""
     _ignore(folder, is_shared)
     base = stem_at(draft.at)
@@ -152,7 +157,7 @@ def _publish(folder: Folder, draft: Draft, key: bytes, is_shared: bool) -> tuple
             return stem, found
         if found is None or _is_anothers(folder, f".{stem}{TEMPORARY}", draft.uid):
             continue
-        iteration = iteration or _count(folder)
+        iteration = iteration or _count(folder, _reached(home, draft.project, folder))
         fields = {**draft.fields, "id": stem, "uid": draft.uid, "created": rfc3339(draft.at)}
         data = checkpoint.render({**fields, "iteration": iteration}, draft.body, key)
         wrong = checkpoint.problems(data, stem)
@@ -247,21 +252,32 @@ def stems_of(names: list[str], before: str = "~") -> list[str]:
     return sorted(filter(is_stem, cut))
 
 
-def _count(folder: Folder) -> int:
+def _reached(home: Home, project: str, folder: Folder) -> int:
+    """The iteration that the project has reached in another folder than this one: some of its checkpoints
+    are kept in home, where its own disk was full."""
+    kept = _kept_at(home, project)
+    if folder.path != kept and not files.is_there(kept):
+        return 0
+    return max((entry["iteration"] for entry in index.having(home, "project", project)), default=0)
+
+
+def _count(folder: Folder, reached: int = 0) -> int:
     """The project's next iteration. The counter is a cache, changed in place under its own lock; one that
-    is missing, or cannot be trusted, is counted anew."""
+    is missing, or cannot be trusted, is counted from the files. It goes on from what was `reached`
+    elsewhere."""
     how = posix.O_RDWR | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_CLOEXEC
     try:
         fd = posix.open(COUNTER, how, 0o600, dir_fd=folder.fd)
     except OSError:
-        return _counted(folder) + 1
+        return max(_counted(folder), reached) + 1
     try:
         posix.lockf(fd, posix.F_LOCK, 0)
         state = posix.fstat(fd)
         if state.st_mode & 0o170000 != 0o100000 or state.st_nlink > 1:  # not ours to write into
-            return _counted(folder) + 1
+            return max(_counted(folder), reached) + 1
         digits = posix.pread(fd, 16, 0).strip()
         last = int(digits) if digits.isdigit() and int(digits) < _MOST_COUNTED else _counted(folder)
+        last = max(last, reached)
         posix.pwrite(fd, b"%d\n" % (last + 1), 0)
         posix.ftruncate(fd, len(b"%d\n" % (last + 1)))
         return last + 1

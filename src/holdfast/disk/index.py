@@ -125,16 +125,16 @@ class Catalogue:
         self.entries = dict(sorted(found.items()))
 
 
-def of_lineage(home: Home, lineage: str) -> list[dict]:
-    """The entries of one lineage, oldest first, read out of all others: to parse those would take far
-    longer."""
+def having(home: Home, name: str, value: str) -> list[dict]:
+    """The entries of one lineage, or of one project, oldest first, read out of all others: to parse those
+    would take far longer."""
     try:
         data = files.read(home.index, _LARGEST)
     except (OSError, BadInput):
         return []
-    named = b'"lineage":"%s"' % lineage.encode()
+    named = f'"{name}":{dump(value)}'.encode()
     lines = [raw for raw in data.split(b"\n")[:-1] if named in raw or b'"gone":"' in raw]
-    return [entry for entry in Catalogue(lines).entries.values() if entry["lineage"] == lineage]
+    return [entry for entry in Catalogue(lines).entries.values() if entry[name] == value]
 
 
 def is_torn(raw: bytes) -> bool:

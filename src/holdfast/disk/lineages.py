@@ -108,7 +108,7 @@ def told(home: Home, lineage: str, state: State) -> str:
 
 def _newest(home: Home, lineage: str, but: str) -> "Iterator[Left]":
     """The newest checkpoint of each session that can be trusted."""
-    entries = index.of_lineage(home, lineage)
+    entries = index.having(home, "lineage", lineage)
     head = checkpoints.head(home, lineage)
     if head and not any(entry["uid"] == head["uid"] for entry in entries):  # an index that was lost
         entries.append(head)
