@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from client import validate
 from client.client import Machine, Run
 from client.scenario import load
 from holdfast.app import Holdfast
@@ -72,14 +74,25 @@ def test_settings_that_lost_their_hooks_do_not_silence_the_plugin(tmp_path: Path
     assert handled(machine, run) == told(run)
 
 
-def test_the_plugin_and_its_marketplace_are_valid_to_the_client(tmp_path: Path, binary: Path) -> None:
-    machine = Machine(tmp_path, binary)
-    for place in (PLUGIN, REPO):
-        run = machine.run({}, ["plugin", "validate", str(place)], session=False)
-        said = (run.folder / "stdout").read_text()
-        assert (run.returncode, "Validation passed" in said) == (0, True), said
-        assert "./mod.mjs hooks: session.start, session.measure" in said
-        assert "warning" not in said
+@pytest.mark.parametrize("asked", validate.ASKED, ids=lambda asked: asked[0])
+def test_the_plugin_and_its_marketplace_are_valid_to_the_client(
+    binary: Path, asked: tuple[str, ...]
+) -> None:
+    name, *strictly = asked
+    done = validate.validated(binary, REPO / name, *strictly)
+    assert (done.returncode, "Validation passed" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert "./mod.mjs hooks: session.start, session.measure" in done.stdout
+    assert "warning" not in done.stdout
+
+
+def test_a_plugin_that_only_warrants_a_warning_is_not_valid(tmp_path: Path, binary: Path) -> None:
+    """The control: without --strict the client would take it."""
+    place = tmp_path / "plugin"
+    shutil.copytree(PLUGIN, place)
+    manifest = place / ".claude-plugin/plugin.json"
+    manifest.write_text(manifest.read_text().replace('"license"', '"licence"'))
+    assert validate.validated(binary, place).returncode == 0
+    assert validate.validated(binary, place, "--strict").returncode == 1
 
 
 def test_the_plugin_works_from_a_marketplace(tmp_path: Path, binary: Path) -> None:
