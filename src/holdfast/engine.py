@@ -106,9 +106,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
         now = watch.look(state, app, reading)
         once = _Once(state, event, app)
         says = event.name in _SPEAKS or (state.heard.lost and event.name in _ADDS)
-        tells = (
-            [] if says or waits else guard.due(state, event, reading, now, app.config)
-        )  # one thing at a time
+        tells = [] if says or waits else watch.due(state, event, app, reading, now)  # one thing at a time
         if tells and broken is None:  # a rung is told with what was saved at it, and so saved first
             broken = _breakpoints(state, event, app)
         is_cold = is_cold_due(state, event, reading.fill, app.config)

@@ -11,7 +11,8 @@ from holdfast.disk import files
 
 NAME = "holdfast"
 #: As the plugin and `install` name them, and the client's own, which is always there.
-SAVE, LOAD, COMPACT = "/holdfast:save", "/holdfast:load", "/compact"
+SAVE, LOAD, REPORT = "/holdfast:save", "/holdfast:load", "/holdfast:report"
+COMPACT = "/compact"
 _PLACE = "/commands/holdfast/save.md"
 _DEFAULT_PATH = "/bin:/usr/bin"
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")

@@ -11,12 +11,13 @@ from holdfast.core.gauge import Reading, thousands
 from holdfast.core.guard import ADVICE, FULL, SOON, Look
 from holdfast.core.jsontext import dump
 from holdfast.core.ladder import CHECKPOINT, CRITICAL, PROMPT, name_of
+from holdfast.core.plain import ago
 from holdfast.core.state import State
 from holdfast.core.thrash import Burst
+from holdfast.disk import spool
 from holdfast.errors import MISTAKES, HoldfastError
+from holdfast.installed import LOAD, REPORT, has_slash_commands, save_command, shell_command
 
-#: As the plugin and `install` name it.
-SAVE, LOAD = "/holdfast:save", "/holdfast:load"
 #: Turns that a checkpoint may be behind and still be called the last one.
 _A_FEW = 5
 
@@ -30,7 +31,7 @@ def reply(
         if type(what) is Burst:
             lines.append(_refilled(what, state, app))
         elif what != ADVICE:
-            lines.append(_line(what, state, reading, now))
+            lines.append(_line(what, event, state, app, reading, now))
     said: dict = {"systemMessage": "\n".join(lines)} if lines else {}
     advice = _advice(state, reading) if ADVICE in due else ""
     if advice:
@@ -38,12 +39,18 @@ def reply(
     return dump(said) if said else "", advice
 
 
-def _line(what: object, state: State, reading: Reading, now: Look) -> str:
-    if what == PROMPT:  # in the words people know from before
-        return f"CONTEXT: ~{reading.fill:.0f}% used. Consider {SAVE} before context exhaustion."
-    if what == FULL:
-        return _full(state)
+def _line(what: object, event: Event, state: State, app: Holdfast, reading: Reading, now: Look) -> str:
     is_off = state.heard.client.get("compaction_off")
+    if what == PROMPT:  # in the words people know from before
+        command = save_command(app, state.heard.project)
+        used, end = min(100.0, reading.fill), "the window ends" if is_off else "the client compacts"
+        return (
+            f"CONTEXT: ~{used:.0f}% used. Consider {command} before context exhaustion. "
+            f"That is of the {thousands(reading.capacity)} tokens before {end}. "
+            + _last_saved(event, state, app)
+        )
+    if what == FULL:
+        return _full(state, app)
     left = f"{thousands(reading.until_compaction)} tokens before {'the end' if is_off else 'compaction'}"
     said = f"{reading.fill:.0f}% used, {left}{_turns(now.forecast)}."
     if what == SOON:
@@ -51,24 +58,36 @@ def _line(what: object, state: State, reading: Reading, now: Look) -> str:
     rung = int(str(what))
     name = "" if rung == CHECKPOINT else f" {name_of(rung)}"
     early = f" Early: {now.velocity:.0f}% a step." if now.is_early and now.velocity >= 1 else ""
-    return f"holdfast{name}: {said}{early} {_saved(state, rung)}"
+    return f"holdfast{name}: {said}{early} {_saved(state, app, rung)}"
 
 
-def _full(state: State) -> str:
+def _full(state: State, app: Holdfast) -> str:
     """How to go on, where the client does not by itself."""
-    saved = state.heard.saved.get("id", "")
-    load = f", then {LOAD} {saved}; a new session here is told of it, too" if saved else ""
-    return f"holdfast: the window is full. {_saved(state, 0)} To go on: /compact, or /clear{load}."
+    saved, shell = state.heard.saved.get("id", ""), shell_command(app)
+    load = f", then {LOAD} {saved}" if saved and has_slash_commands(app, state.heard.project) else ""
+    ways = [f"/compact, or /clear{load}"]
+    ways += ["a new session here is told of it, too"] if saved else []
+    if shell and app.config["auto_context.enabled"]:
+        ways.append(f"in a shell: {shell} rs {spool.environment(app.environ)}")
+    return f"holdfast: the window is full. {_saved(state, app, 0)} To go on: {'; '.join(ways)}."
+
+
+def _last_saved(event: Event, state: State, app: Holdfast) -> str:
+    heard = state.heard
+    if heard.owed.get("what") or not heard.saved:
+        return _saved(state, app, 0)
+    return f"Work was last saved {ago(max(0, event.at - heard.saved['at']))}: {heard.saved['id']}."
 
 
 def _turns(coming: Forecast | None) -> str:
     return f", about {coming.turns} turns ({coming.low}–{coming.high})" if coming else ""
 
 
-def _saved(state: State, rung: int) -> str:
+def _saved(state: State, app: Holdfast, rung: int) -> str:
     heard = state.heard
     if heard.owed.get("what"):
-        return "The work could not be saved; `holdfast status` says why."
+        shell = shell_command(app)
+        return f"The work could not be saved; {f'`{shell} status`' if shell else REPORT} says why."
     if heard.owed or not heard.saved:
         return "It is being saved." if heard.owed else "Nothing is saved yet."
     behind = decide.unsaved(state)

@@ -4,6 +4,7 @@ from holdfast.app import Holdfast
 from holdfast.core import guard
 from holdfast.core.events import Event
 from holdfast.core.gauge import Reading
+from holdfast.core.heard import STATUSLINE
 from holdfast.core.ladder import ADVISORY, name_of
 from holdfast.core.state import State
 from holdfast.disk import trail
@@ -51,6 +52,20 @@ def _note_change(state: State, app: Holdfast, reading: Reading, now: guard.Look,
         turns=[coming.low, coming.turns, coming.high] if coming else [],
         under_pressure=now.rung >= ADVISORY,
     )
+
+
+def due(state: State, event: Event, app: Holdfast, reading: Reading, now: guard.Look) -> list:
+    """What is to be told with this event: each thing once per cycle, seen or not."""
+    found = guard.due(state, event, reading, now, app.config)
+    return guard.spoken(found, _has_statusline(state, app)) if found else found
+
+
+def _has_statusline(state: State, app: Holdfast) -> bool:
+    if STATUSLINE in state.heard.events:
+        return True
+    from holdfast.disk import wiring  # a few times in a cycle
+
+    return wiring.has_statusline(app.client_dir, state.heard.project)
 
 
 def tell(what: list, event: Event, state: State, app: Holdfast, reading: Reading, now: guard.Look) -> str:

@@ -6,6 +6,8 @@ A context grows by about a hundredth of the room per step, through two prompts a
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,10 @@ from hooks import PACKAGE, folder, lines, wrong
 
 #: model -> where the client compacts it.
 WINDOWS = {"claude-opus-4-6": 167_000, "claude-opus-5-5": 967_000}
+#: Those whose settings have a statusline of holdfast: it shows every level, and less is said.
+SHOWN = {"claude-opus-4-6"}
+#: What is said beside a statusline.
+LOUD = ("prompt warning", "L4 Critical")
 #: How each rung is known in what is said; the first has no name of its own.
 SIGNS = {
     "proactive checkpoint": "holdfast: ",
@@ -79,7 +85,7 @@ def driven(
         {"event": "Stop", "times": 2, "within_s": 120},
         {"type": "/exit"},
     ]
-    settings = installed({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=True)
+    settings = installed({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=model in SHOWN)
     run = machine.run({"main": turns}, ["--model", model], settings=settings, keys=keys, within_s=280)
     assert (run.trouble, run.refused, run.unplayed) == ("", [], {})
     return Driven(model, capacity, machine, run)
@@ -97,6 +103,9 @@ def counted(said: list[str]) -> Counter[str]:
 
 def test_each_rung_is_told_to_the_person_exactly_once_per_cycle(driven: Driven) -> None:
     first, second = told(driven.machine)
+    if driven.model in SHOWN:
+        assert (counted(first), second) == (Counter(LOUD), [])
+        return
     assert counted(first) - Counter(soon=1) == Counter(SIGNS.keys())
     assert counted(second) - Counter(soon=1) <= Counter(["proactive checkpoint", "L1 Warning"])
     assert counted(second)["proactive checkpoint"] == 1
@@ -104,13 +113,34 @@ def test_each_rung_is_told_to_the_person_exactly_once_per_cycle(driven: Driven) 
 
 def test_the_person_sees_it_on_the_screen(driven: Driven) -> None:
     shown = driven.run.screen
-    assert [sign for sign in SIGNS.values() if sign.strip() not in shown] == []
+    said = [SIGNS[name] for name in (LOUD if driven.model in SHOWN else SIGNS)]
+    assert [sign for sign in said if sign.strip() not in shown] == []
 
 
 def test_the_model_is_not_told(driven: Driven) -> None:
     sent = json.dumps([request["body"] for request in driven.run.requests])
     assert [sign for sign in SIGNS.values() if sign in sent] == []
     assert "tokens before compaction" not in sent
+
+
+def test_the_session_has_saved_itself_and_rs_finds_it(driven: Driven) -> None:
+    """At 85 % and at 97 %, compacted since, and by nobody's hand."""
+    saved = lines(driven.machine.config / "holdfast/environments/development.jsonl")
+    fills = [100 * save["used"] / driven.capacity for save in saved]
+    assert [85 <= fills[0] < 90, 97 <= fills[1] <= 101, len(fills)] == [True, True, 2]
+    assert {save["session_id"] for save in saved} == {driven.run.session}
+    told = resumed(driven.machine)
+    assert "Going on with development" in told
+    assert "verified, taken" in told
+
+
+def resumed(machine: Machine) -> str:
+    environ = {"HOME": str(machine.home), "CLAUDE_CONFIG_DIR": str(machine.config), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-m", "holdfast", "rs", "development"]
+    done = subprocess.run(
+        command, cwd=machine.project, env=environ, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 def test_every_change_of_the_level_is_in_the_trail(driven: Driven) -> None:
@@ -209,4 +239,31 @@ def test_a_session_that_ran_out_of_room_leaves_a_checkpoint_and_is_told_how_to_g
     assert "To go on: " not in "".join(before)
     assert f"To load it: /holdfast:load {full.fields['id']}" in last
     assert full.fields["session_id"] != run.session
+    saves = lines(machine.config / "holdfast/environments/development.jsonl")
+    assert any("the window is full" in save["context"] for save in saves)
+    assert {save["session_id"] for save in saves} == {full.fields["session_id"]}
+    assert "Going on with development" in resumed(machine)
+    assert not wrong(machine.config / "holdfast")
+
+
+def test_a_session_above_its_window_has_saved_itself_where_the_client_does_not_compact(
+    tmp_path: Path, binary: Path
+) -> None:
+    """To 108 % of the 177,000 tokens that this client lets in; `rs` finds the newest state of it."""
+    machine = Machine(tmp_path, binary)
+    settings = installed({}, {}, Launcher(PYTHON, str(PACKAGE / "launch.py")), statusline=False)
+    settings["autoCompactEnabled"] = False
+    turns = [step(100_000, 0), step(152_000, 1), {"say": "All gates are shut.", "context": 191_000}]
+    run = machine.run(
+        {"main": turns}, ["-p", "shut the gates", "--model", "claude-sonnet-4-5"], settings=settings
+    )
+    assert (run.returncode, run.refused, run.unplayed) == (0, [], {})
+    saved = lines(machine.config / "holdfast/environments/development.jsonl")
+    assert ["L2 Advisory" in saved[0]["context"], "the window is full" in saved[-1]["context"]] == [
+        True,
+        True,
+    ]
+    assert saved[-1]["used"] >= 191_000
+    assert {save["session_id"] for save in saved} == {run.session}
+    assert "shut the gates" in resumed(machine)
     assert not wrong(machine.config / "holdfast")

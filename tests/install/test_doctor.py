@@ -18,7 +18,7 @@ from holdfast.extras import extra_command
 from holdfast.install.doctor import TESTED, doctor
 from holdfast.install.operations import install
 from holdfast.install.settings import EVENTS
-from holdfast.ops.config import compile_now
+from holdfast.ops.config import compile_now, settled
 from holdfast.ops.tasks import add
 from holdfast.ops.upkeep import Check, status
 from holdfast.store import database
@@ -70,6 +70,26 @@ def test_without_install_it_says_so(machine: Path) -> None:
     found = doctor(opened(machine))
     assert (found.ok, found.exit_code) == (False, 1)
     assert "run: holdfast install" in str(found)
+
+
+@pytest.mark.parametrize("key", ["at", "at_breakpoint"])
+def test_a_compaction_that_only_the_plugin_would_start_is_found(machine: Path, key: str) -> None:
+    install(opened(machine))
+    (Path(opened(machine).home.root) / "config.yaml").write_text(f"compaction: {{{key}: 50}}\n")
+    found = doctor(settled(opened(machine), ()))
+    (check,) = [check for check in found.checks if check.name == "compaction"]
+    assert (found.ok, check.ok) == (False, False)
+    assert f"compaction.{key} (50) needs the plugin" in check.what
+    data = json.loads(settings(machine).read_text())
+    settings(machine).write_text(json.dumps(data | {"enabledPlugins": {"holdfast@holdfast": True}}))
+    found = doctor(settled(opened(machine), ()))
+    assert [check.ok for check in found.checks if check.name == "compaction"] == [True]
+
+
+def test_whether_a_watcher_runs_is_said_and_is_no_failure(machine: Path) -> None:
+    install(opened(machine))
+    (check,) = [check for check in doctor(opened(machine)).checks if check.name == "watcher"]
+    assert (check.ok, "holdfast watch" in check.what) == (True, True)
 
 
 def test_an_enabled_plugin_is_as_good_as_an_install(machine: Path) -> None:

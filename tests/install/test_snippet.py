@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from holdfast.errors import BadInput, HoldfastError
 from holdfast.install.operations import install, uninstall
-from holdfast.install.snippet import MARK, added, removed
+from holdfast.install.snippet import MARK, added, removed, text_for
 from install.conftest import Machine
 from install.steps import Steps, die, in_child
 
+LINES = b"one of ours\nanother\n"
 #: The beginnings and ends a file may have.
 WRITTEN = [b"", b"x", b"# Mine\n", b"a\r\nb\r\n", b"no end", b"\n", b"a\n\n", b"\xff\xfe not text\n", b"\0"]
 
@@ -38,7 +40,9 @@ def test_the_lines_say_what_there_is(machine: Machine, memory: Path) -> None:
         "",
         "Context is monitored automatically. At 85% usage, sessions auto-save.",
     ]
-    assert "- `holdfast rs <env>` - Restore and continue" in lines
+    command = lines[6].removeprefix("- `").removesuffix(" ss` - Save session now")
+    assert shutil.which(command), "it names a command that exists"
+    assert f"- `{command} rs <env> --start` - Restore and continue in a new session" in lines
     assert lines[-2:] == ["<!-- holdfast:end -->", ""]
     assert not install(machine.app, snippet=True).changed
 
@@ -62,9 +66,9 @@ def test_uninstall_leaves_what_was_there_to_the_byte(
 
 @given(st.none() | st.binary(max_size=40), st.binary(max_size=20).filter(lambda raw: MARK not in raw))
 def test_whatever_stands_around_it_stays(raw: bytes | None, after: bytes) -> None:
-    once = added(raw, 85)
-    assert added(once, 85) == once
-    assert removed(added(once, 90)) == raw
+    once = added(raw, LINES)
+    assert added(once, LINES) == once
+    assert removed(added(once, b"ours\n")) == raw
     if after:
         gap = b"\n" if raw and not raw.endswith(b"\n") else b""
         assert removed(once + after) == (raw or b"") + gap + after
@@ -74,14 +78,23 @@ def test_whatever_stands_around_it_stays(raw: bytes | None, after: bytes) -> Non
 def test_another_threshold_is_told_instead_of_the_one_before(machine: Machine, memory: Path) -> None:
     memory.write_text("mine\n")
     install(machine.app, snippet=True)
-    (machine.home / "config.yaml").write_text("auto_context: {thresholds: {critical: 90}}\n")
+    (machine.home / "config.yaml").write_text("ladder: {advisory: 90}\n")
     from holdfast.ops.config import settled
 
     install(settled(machine.app, ()), snippet=True)
-    assert "At 90% usage" in memory.read_text()
+    assert "At 90% usage, sessions auto-save." in memory.read_text()
     assert memory.read_bytes().count(MARK) == 1
     uninstall(machine.app)
     assert memory.read_text() == "mine\n"
+
+
+def test_where_sessions_do_not_save_themselves_it_does_not_say_so(machine: Machine, memory: Path) -> None:
+    (machine.home).mkdir(parents=True)
+    (machine.home / "config.yaml").write_text("auto_context: {enabled: false}\n")
+    from holdfast.ops.config import settled
+
+    install(settled(machine.app, ()), snippet=True)
+    assert "auto-save" not in memory.read_text()
 
 
 def test_lines_that_somebody_changed_are_his(machine: Machine, memory: Path) -> None:
@@ -136,12 +149,13 @@ def test_a_project_has_its_own(machine: Machine, memory: Path) -> None:
 def test_killed_anywhere_it_is_there_whole_or_not_at_all(
     machine: Machine, memory: Path, takes_out: bool
 ) -> None:
+    lines = text_for(machine.app)
     memory.write_bytes(b"mine")
     install(machine.app, snippet=takes_out)  # from here on, only the lines are at stake
-    states = {b"mine", added(b"mine", 85)}
+    states = {b"mine", added(b"mine", lines)}
     step, ended = 0, 9
     while ended == 9:
-        memory.write_bytes(added(b"mine", 85) if takes_out else b"mine")
+        memory.write_bytes(added(b"mine", lines) if takes_out else b"mine")
 
         def run(step: int = step) -> None:
             with Steps(step, die):
@@ -151,7 +165,7 @@ def test_killed_anywhere_it_is_there_whole_or_not_at_all(
         assert ended in (0, 9)
         assert memory.read_bytes() in states
         install(machine.app, snippet=True)
-        assert memory.read_bytes() == added(b"mine", 85)
+        assert memory.read_bytes() == added(b"mine", lines)
         uninstall(machine.app, verify=True)
         assert memory.read_bytes() == b"mine"
         assert {path.name for path in machine.client.iterdir()} == {"CLAUDE.md", "holdfast"}

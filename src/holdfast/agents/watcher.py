@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _GLANCE_S = 5.0
 _SCENARIOS = ("context_high",)
 _LOCK = "/watch.lock"
+#: Seconds between two looks at everything.
+_EVERY_S = 30
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,11 @@ def watch(
         Look once, do what is due, and say what was seen.
     interval
         Seconds between two looks at everything; what changes is looked at within five. Without it:
-        auto_context.poll_interval_seconds.
+        auto_context.poll_interval_seconds where that is set, else 30.
     scenario
         context_high: show on made-up data what would be said. Nothing is read or written.
     """
-    interval = app.config["auto_context.poll_interval_seconds"] if interval is None else interval
+    interval = _usual(app) if interval is None else interval
     if not 1 <= interval <= 86_400:
         raise BadInput(f"--interval is {interval}; it takes 1 to 86400 seconds")
     if scenario is not None:
@@ -105,6 +107,13 @@ def watch(
         if once:
             return watcher.look()
         return _go_on(watcher, interval)
+
+
+def _usual(app: Holdfast) -> int:
+    """Seconds between two looks: ours, unless the user has set how often to poll."""
+    key, config = "auto_context.poll_interval_seconds", app.config
+    is_set = any(key in given for given in (config.file, config.environment, config.flags))
+    return int(config[key]) if is_set else _EVERY_S
 
 
 @contextmanager

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 KEYS = (
     ("window", 0, (1000, 99999999), "tokens the window holds, if you know better than the client"),
     ("ladder.checkpoint", 60, (1, 100), "% full at which a checkpoint is taken"),
-    ("ladder.warning", 70, (1, 100), "% full of L1 Warning, shown to the person"),
+    (
+        "ladder.warning",
+        70,
+        (1, 100),
+        "% full of L1 Warning at a usual pace; earlier in fast sessions, later in slow ones",
+    ),
     ("ladder.prompt_warning", 80, (1, 100), "% full from which the next prompt brings a warning"),
-    ("ladder.advisory", 85, (1, 100), "% full of L2 Advisory: a checkpoint is taken"),
+    ("ladder.advisory", 85, (1, 100), "% full of L2 Advisory: a checkpoint, and the session saves itself"),
     ("ladder.alert", 93, (1, 100), "% full of L3 Yellow Alert: a checkpoint is taken"),
-    ("ladder.critical", 97, (1, 100), "% full of L4 Critical: a checkpoint is taken"),
+    ("ladder.critical", 97, (1, 100), "% full of L4 Critical: a checkpoint, and the session saves itself"),
     ("guard.velocity_samples", 3, (2, 17), "newest samples from which the pace is measured"),
     ("guard.velocity_percent", 5, (1, 100), "% of the room per operation at which a rung comes early"),
     ("guard.operations_ahead", 3, (1, 100), "operations before a rung at which it comes early"),
@@ -119,12 +124,22 @@ KEYS = (
         "send its figures to OTEL_EXPORTER_OTLP_ENDPOINT, by OpenTelemetry's protocol",
     ),
     ("service.healthy_below", 50, (1, 100), "% of the window from which the service says warning"),
-    ("auto_context.enabled", True, (), "whether sessions are saved at breakpoints"),
+    (
+        "auto_context.enabled",
+        True,
+        (),
+        "whether sessions are saved at breakpoints, and as the window fills",
+    ),
     ("auto_context.thresholds.warning", 70, (1, 100), "% of the window: the service advises to save"),
     ("auto_context.thresholds.critical", 85, (1, 100), "% of the window: it advises to save and restart"),
     ("auto_context.hooks.git_commit", True, (), "whether a commit is a breakpoint"),
     ("auto_context.hooks.test_result", True, (), "whether a test run is a breakpoint"),
-    ("auto_context.poll_interval_seconds", 60, (1, 86400), "seconds between two looks of the watcher"),
+    (
+        "auto_context.poll_interval_seconds",
+        60,
+        (1, 86400),
+        "seconds between two looks of scripts that poll; of the watcher, too, where it is set (else 30)",
+    ),
 )
 DEFAULTS: "dict[str, Any]" = {row[0]: row[1] for row in KEYS}
 #: Of these, none may be below the one before it.

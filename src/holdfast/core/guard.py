@@ -29,6 +29,8 @@ _SAVES = (
 _ADVISES = ("UserPromptSubmit", "PostToolBatch")
 #: What is told once per cycle besides the rungs.
 SOON, ADVICE, FULL = "soon", "advice", "full"
+#: What a statusline of holdfast says all the time.
+_SHOWN = (*(rung for rung, _, _ in LEVELS if rung != CRITICAL), SOON)
 #: The level at which a session is saved besides L2 and L4: nothing fits any more.
 NO_SPACE = 100
 #: A rung is left only when the window is this much emptier than when it was reached: after a rewind, not
@@ -167,6 +169,12 @@ def due(state: State, event: Event, reading: Reading, now: Look, config: "Config
         state.heard.burst = burst.number
         found.append(burst)
     return found
+
+
+def spoken(due: list, has_statusline: bool) -> list:
+    """What of it is said. The statusline shows every level and the forecast; beside it the person is told
+    only what must not be missed: the warning with a prompt, L4, a full window, and what refills it."""
+    return [what for what in due if what not in _SHOWN] if has_statusline else due
 
 
 def is_full(state: State, reading: Reading) -> bool:

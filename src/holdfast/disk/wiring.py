@@ -61,6 +61,16 @@ def setting(path: object, name: str) -> object:
     return data.get(name) if type(data) is dict else None
 
 
+def has_statusline(client_dir: str, project: str) -> bool:
+    """Whether the statusline that the client shows in `project` is ours: the innermost settings decide."""
+    own = [f"{project}/.claude/settings{local}.json" for local in (".local", "")] if project else []
+    for path in (*own, client_dir + "/settings.json"):
+        line = setting(path, "statusLine")
+        if line:
+            return MARK in dump(line)
+    return False
+
+
 def is_server(value: object) -> bool:
     """Whether an entry of the client's `mcpServers` runs us."""
     words = value.get("args") if type(value) is dict else None

@@ -56,6 +56,7 @@ def doctor(app: Holdfast) -> Findings:
     checks = [
         *_wiring(app),
         *readable(app, _git_hooks),
+        *readable(app, _compaction),
         _server(app),
         _permissions(app),
         *readable(app, _locks),
@@ -163,6 +164,28 @@ def _has_plugin(data: dict[str, Any]) -> bool:
     plugins = data.get("enabledPlugins")
     enabled = plugins.items() if type(plugins) is dict else ()
     return any(name.startswith("holdfast@") and on is True for name, on in enabled)
+
+
+def _compaction(app: Holdfast) -> Iterator[Check]:
+    """Only the plugin's mod can start a compaction: hooks cannot."""
+    wanted = [key for key in ("compaction.at", "compaction.at_breakpoint") if app.config[key]]
+    if not wanted:
+        return
+    named = " and ".join(f"{key} ({app.config[key]})" for key in wanted)
+    if any(_has_plugin(data) for path in place.candidates(app) if (data := _readable(path))):
+        yield Check("compaction", True, f"{named}: the plugin is enabled and starts it")
+        return
+    fix = f"claude plugin install holdfast@holdfast, or: holdfast config unset {wanted[0]}"
+    yield Check(
+        "compaction", False, f"{named} needs the plugin, which is not enabled: nothing starts it", fix
+    )
+
+
+def _readable(path: str) -> dict[str, Any]:
+    try:
+        return _settings(path)
+    except (BadInput, OSError):  # said by the wiring
+        return {}
 
 
 def _of_settings(path: str, ours: list[tuple[str, str]]) -> Iterator[Check]:

@@ -132,7 +132,7 @@ def install(
     target = place.find(app, project)
     launcher = _launcher()
     edit = _edit(launcher, statusline)
-    memory, critical = snippets.beside(target), app.config["auto_context.thresholds.critical"]
+    memory, lines = snippets.beside(target), snippets.text_for(app)
     with speaking_of(target.path):
         missing = target.missing_folders()  # before our home is made, which may be in one of them
 
@@ -147,7 +147,7 @@ def install(
         foreign = commands.foreign(target.client_folder)
         replaced = [path for path in todo if os.path.lexists(path)]
         raw = memory.read() if snippet else None
-        adds = snippet and snippets.added(raw, critical) != raw
+        adds = snippet and snippets.added(raw, lines) != raw
         if adds:
             memory.refuse_if_not_ours_to_edit()
         if mcp:
@@ -162,7 +162,7 @@ def install(
             todo = commands.to_write(target.client_folder, launcher)
             replaced = [path for path in todo if os.path.lexists(path)]
             commands.put(todo)
-            adds = snippet and snippets.settle(memory, temporary(app, memory), critical)
+            adds = snippet and snippets.settle(memory, temporary(app, memory), lines)
             if adder:
                 server.put(app, launcher)
         compile_now(app)  # so that hooks know an interpreter that can

@@ -65,6 +65,15 @@ def service(app: Holdfast) -> Iterator[Check]:
     yield Check("service", True, f"answers at {url.geturl()}")
 
 
+def watcher(app: Holdfast) -> Iterator[Check]:
+    """It is not needed for anything to be saved, and nothing starts it by itself."""
+    if _is_held(app.home.root + "/watch.lock"):
+        yield Check("watcher", True, "it runs")
+        return
+    what = "it does not run; hooks save without it. To notice stuck or dead sessions: holdfast watch"
+    yield Check("watcher", True, f"{what} (or holdfast watch --once in cron)")
+
+
 def _is_held(path: str) -> bool:
     """This process holds no lock of its own: closing the descriptor gives up nothing else."""
     try:
@@ -132,4 +141,10 @@ def team(app: Holdfast) -> Iterator[Check]:
 
 
 #: In the order in which they are told.
-PARTS: tuple[Callable[[Holdfast], Iterator[Check]], ...] = (slash_commands, service, client_memory, team)
+PARTS: tuple[Callable[[Holdfast], Iterator[Check]], ...] = (
+    slash_commands,
+    service,
+    watcher,
+    client_memory,
+    team,
+)

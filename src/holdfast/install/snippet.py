@@ -12,8 +12,10 @@ import re
 from contextlib import suppress
 from importlib.resources import files as resources
 
+from holdfast.app import Holdfast
 from holdfast.errors import HoldfastError
 from holdfast.install.place import Place
+from holdfast.installed import NAME, shell_command
 from holdfast.memory import swap
 
 #: Begins the first mark.
@@ -21,6 +23,7 @@ MARK = b"<!-- holdfast:begin"
 _END = b"<!-- holdfast:end -->\n"
 _BLOCK = re.compile(MARK + rb" (new|[0-2]) ([0-9a-f]{16}) -->\n(.*?)" + re.escape(_END), re.DOTALL)
 _TRIES = 50
+_NEVER = "Sessions are not saved automatically: `auto_context.enabled` is off."
 
 
 def beside(settings: Place) -> Place:
@@ -29,17 +32,16 @@ def beside(settings: Place) -> Place:
     return Place(named, os.path.realpath(named), settings.scope, settings.roots)
 
 
-def added(raw: bytes | None, critical: int) -> bytes:
+def added(raw: bytes | None, text: bytes) -> bytes:
     """The same with our lines as they are now; as it is where somebody has changed them."""
-    lines = _text(critical)
     here = [found for found in _BLOCK.finditer(raw or b"") if _is_ours(found)]
     if here:
-        return (raw or b"").replace(here[0][0], _block(here[0][1], lines), 1)
+        return (raw or b"").replace(here[0][0], _block(here[0][1], text), 1)
     if raw is not None and MARK in raw:
         return raw
     before = b"" if not raw else b"\n" if raw.endswith(b"\n") else b"\n\n"
     how = b"new" if raw is None else b"%d" % len(before)
-    return (raw or b"") + before + _block(how, lines)
+    return (raw or b"") + before + _block(how, text)
 
 
 def removed(raw: bytes | None) -> bytes | None:
@@ -59,13 +61,13 @@ def removed(raw: bytes | None) -> bytes | None:
     return raw
 
 
-def settle(place: Place, temporary: str, critical: int | None) -> bool:
+def settle(place: Place, temporary: str, text: bytes | None) -> bool:
     """Put them there, or, None, take them out; whether anything changed. Needs the lock."""
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # left by a process that was killed
     for _ in range(_TRIES):
         raw = place.read()
-        wanted = removed(raw) if critical is None else added(raw, critical)
+        wanted = removed(raw) if text is None else added(raw, text)
         if wanted == raw:
             return False
         place.refuse_if_not_ours_to_edit()
@@ -86,6 +88,11 @@ def _hash(lines: bytes) -> bytes:
     return hashlib.sha256(lines).hexdigest()[:16].encode()
 
 
-def _text(critical: int) -> bytes:
+def text_for(app: Holdfast) -> bytes:
+    """Our lines as they are true here: when sessions save themselves, and the command that exists."""
     source = resources("holdfast.install") / "texts" / "snippet.md"
-    return source.read_text("utf-8").replace("{{critical}}", str(critical)).encode()
+    saves = _NEVER
+    if app.config["auto_context.enabled"]:
+        saves = f"At {app.config['ladder.advisory']}% usage, sessions auto-save."
+    said = source.read_text("utf-8").replace("{{saves}}", saves)
+    return said.replace("{{command}}", shell_command(app) or NAME).encode()
