@@ -35,11 +35,11 @@ LINE = ["disk/wiring", "statusline"]
 LATER = (
     "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
     "core/redact core/spoken core/rules core/cues core/touched core/units core/shell core/smalltalk "
-    "core/workstate core/quoted core/compose core/facts core/worth core/budget core/checkpoint "
-    "disk/outbox disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/process disk/lineages "
-    "disk/noted disk/client disk/gathered disk/worktree disk/words disk/probe disk/spool disk/results "
-    "disk/instructions disk/budgets material core/brief books overflow reconcile binding restoring "
-    "whose saving"
+    "core/workstate core/quoted core/compose core/facts core/partial core/worth core/budget "
+    "core/checkpoint disk/outbox disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/process "
+    "disk/lineages disk/noted disk/client disk/late disk/speech disk/gathered disk/worktree disk/words "
+    "disk/probe disk/spool disk/results disk/instructions disk/budgets material core/brief books overflow "
+    "reconcile binding restoring whose saving"
 ).split()
 
 GROUPS = {"hot": HOT, "line": LINE, "later": LATER}

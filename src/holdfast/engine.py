@@ -32,14 +32,15 @@ from holdfast.disk import compiled, files, sessions, trail, transcripts
 from holdfast.errors import MISTAKES, BadInput, HoldfastError, Late, is_shut
 
 #: Bytes of transcript a hook may read, and seconds it may take. A tool call waits for its hook:
-#: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more.
+#: 2 MB are some 30 ms. Where the person or a compaction is waited for anyway, more. What is beyond that is
+#: left to a child (`catchup`).
 _MOST = (2 << 20, 0.3)
 _MOST_AT = {
-    "SessionStart": (32 << 20, 0.8),
+    "SessionStart": (16 << 20, 0.8),
     "UserPromptSubmit": (8 << 20, 0.3),
-    "Stop": (32 << 20, 0.8),
-    "PreCompact": (64 << 20, 1.0),
-    "SessionEnd": (32 << 20, 0.6),
+    "Stop": (16 << 20, 0.8),
+    "PreCompact": (16 << 20, 0.6),
+    "SessionEnd": (16 << 20, 0.6),
     ASKED: (64 << 20, 4.0),
     BROKE: (64 << 20, 4.0),
 }
@@ -70,9 +71,10 @@ if TYPE_CHECKING:
 
 class Reply:
     """What the client is sent, what was measured, and the checkpoint that was taken, as it stands in the
-    index. `rest`: what else is to be done, as an event, when the client has been answered."""
+    index. `rest`: what else is to be done, as an event, when the client has been answered. `unread`: the
+    transcript, where not all of it could be read."""
 
-    __slots__ = ("checkpoint", "reading", "rest", "stdout")
+    __slots__ = ("checkpoint", "reading", "rest", "stdout", "unread")
 
     def __init__(
         self,
@@ -80,11 +82,13 @@ class Reply:
         stdout: str = "",
         checkpoint: dict | None = None,
         rest: Event | None = None,
+        unread: str = "",
     ) -> None:
         self.reading = reading
         self.stdout = stdout
         self.checkpoint = checkpoint or {}
         self.rest = rest
+        self.unread = unread
 
 
 def handle(event: Event, app: Holdfast) -> Reply:
@@ -93,11 +97,9 @@ def handle(event: Event, app: Holdfast) -> Reply:
     if event.name == "SubagentStop" and not event.agent_type:
         return Reply()  # the client's own summariser, at every compaction: no agent of the session
     if event.name in _SPEAKS:
-        _load_early(app)
-        _ask_whose(event, app)
-    home = app.home
+        _prepare(event, app)
     with _locked(event, app):
-        state = sessions.load(home, event.session, event.agent)
+        state = sessions.load(app.home, event.session, event.agent)
         _take_in(state, event, app)
         is_waited_for = app.in_hook and event.name == _BATCH
         broken = _breakpoints(state, event, app, is_waited_for)
@@ -135,6 +137,7 @@ def handle(event: Event, app: Holdfast) -> Reply:
             watch.remember(state, app)
         if event.name == "SessionEnd":
             _end(event, state, app)
+        unread = _path(state, event) if (state.behind or once.is_partial) and not app.full else ""
     if event.name in _AGENTS_AT and not event.agent:
         _pay_for_agents(event, app)
     if broken:
@@ -142,11 +145,12 @@ def handle(event: Event, app: Holdfast) -> Reply:
 
         breaks.leave(app, broken)
     if not app.full and (later or broken is None or (is_cold and is_waited_for)):
-        return Reply(reading, answer, taken, Event(AFTER, event.session, event.at, event.data))
+        rest = Event(AFTER, event.session, event.at, event.data)
+        return Reply(reading, answer, taken, rest, unread)
     if saves and not app.full and not _is_apart(event, app):
         where = {"cwd": event.cwd, "transcript_path": event.transcript}
-        return Reply(reading, answer, taken, Event(SAVE_DUE, event.session, event.at, where))
-    return Reply(reading, answer, taken)
+        return Reply(reading, answer, taken, Event(SAVE_DUE, event.session, event.at, where), unread)
+    return Reply(reading, answer, taken, None, unread)
 
 
 def _is_apart(event: Event, app: Holdfast) -> bool:
@@ -246,6 +250,10 @@ class _Once:
             self._made = Material(self._state, event, self._app, _path(self._state, event))
         return self._made
 
+    @property
+    def is_partial(self) -> bool:
+        return self._made is not None and self._made.is_partial
+
 
 def _say(event: Event, state: State, app: Holdfast, once: _Once) -> str:
     load_more(app)
@@ -320,6 +328,11 @@ def load_more(app: Holdfast, group: str = "later") -> None:
         bundle.execute(bundling.build(bundle.package(), group))
 
 
+def _prepare(event: Event, app: Holdfast) -> None:
+    _load_early(app)
+    _ask_whose(event, app)
+
+
 def _load_early(app: Holdfast) -> None:
     """What will be needed anyway, before parts of it are. Not where it has first to be made: that takes
     time which reading the transcript needs more."""
@@ -371,12 +384,20 @@ def _read(state: State, event: Event, app: Holdfast) -> str:
         return ""
     most, seconds = _MOST_AT.get(event.name, _MOST)
     try:
-        why = transcripts.catch_up(state, path, most, min(seconds, app.left(READ)))
+        fills = not app.in_hook or (state.behind is not None and _is_given_up(state, app))
+        why = transcripts.catch_up(state, path, most, min(seconds, app.left(READ)), fills)
         if event.name in _LAST_CHANCES and not _is_whole(state, event, path):
             _wait_for_tail(state, event, path, min(_SETTLE_S, app.left(READ)))
     except (OSError, ValueError, BadInput) as problem:  # ValueError: a NUL in the path
         return f"the transcript cannot be read: {type(problem).__name__}"
     return "the transcript is gone" if why == "missing" else ""
+
+
+def _is_given_up(state: State, app: Holdfast) -> bool:
+    """Whether children that were to read on came no further: then every hook does, a little."""
+    from holdfast.disk import late  # only of a transcript that was met late
+
+    return late.Place(app.home, state.session, state.agent).has_failed()
 
 
 def _is_whole(state: State, event: Event, path: str) -> bool:

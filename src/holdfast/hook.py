@@ -64,6 +64,8 @@ def main() -> None:
                 from holdfast import slash
 
                 slash.remember(event, app)
+            if reply.unread:
+                _catch_up(event, reply.unread, app)
             if reply.rest and not (child := _fork()) > 0:
                 event = reply.rest
                 _finish(event, app, is_child=not child)
@@ -96,10 +98,19 @@ def _finish(rest: Event, app: Holdfast, is_child: bool) -> None:
             posix.dup2(nothing, fd)
         app.began = elapsed()
         _give(app, _BUDGET_S)  # no longer than the hook of the next batch waits for the session's lock
-    engine.handle(rest, app)
+    reply = engine.handle(rest, app)
+    if reply.unread:
+        _catch_up(rest, reply.unread, app)
     if app.full:
         _note(app, rest, app.full)
     posix._exit(0)
+
+
+def _catch_up(event: Event, path: str, app: Holdfast) -> None:
+    """The transcript was met late: what could not be read of it is left to a child."""
+    from holdfast import catchup
+
+    catchup.leave(event.session, event.agent, path, app)
 
 
 def _command(app: Holdfast) -> None:

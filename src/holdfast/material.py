@@ -4,6 +4,7 @@ import posix
 
 from holdfast.apart import by_a_child
 from holdfast.app import GATHERED, Holdfast
+from holdfast.core import partial
 from holdfast.core.compose import Composer, Member
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event, goes_on
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _LARGEST_ALLOWED = 1 << 16
 #: Bytes of transcript whose facts one event may take in, and the seconds for it.
 _MOST = (3 << 20, 0.3)
-_MOST_AT = {"PreCompact": (8 << 20, 0.7), "SessionStart": (8 << 20, 0.7), "SessionEnd": (4 << 20, 0.3)}
+_MOST_AT = {"PreCompact": (8 << 20, 0.9), "SessionStart": (8 << 20, 0.7), "SessionEnd": (4 << 20, 0.3)}
 #: Characters of a checkpoint: 4,000 tokens, and what of them the facts have in any case.
 _ROOM, _AT_LEAST = 13_000, 3_500
 _COLD = 8
@@ -84,6 +85,8 @@ class Material:
             known = gathered.load(self.app.home, self.state)
             before = known.offset
             most, seconds = self._limits
+            if gathered.is_partial(known) or self.state.seen.offset - known.offset > most:
+                known = gathered.furthest(self.app.home, self.state, known)
             self._facts = self._gather(known, most, min(seconds, self.app.left(GATHERED)))
             if self._keeps and (self._facts is not known or self._facts.offset != before):
                 self._facts.worths = []
@@ -100,6 +103,11 @@ class Material:
 
     def _gather(self, known: Facts, most: int, seconds: float) -> Facts:
         return gathered.bring_up(known, self.state, self.transcript, self.redactor.text, most, seconds)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something was gathered, and not from all of the transcript."""
+        return self._facts is not None and gathered.is_partial(self._facts)
 
     @property
     def stays_from(self) -> int:
@@ -128,6 +136,7 @@ class Material:
                 max(_AT_LEAST, self.room - used),
                 self.state.heard.pressed,
             )
+            self._sections["Active Issues"] += filter(None, [partial.sentence(self.facts)])
         return self._sections
 
     @property

@@ -7,7 +7,7 @@ from holdfast import binding, overflow
 from holdfast.app import Holdfast
 from holdfast.books import DATA, book, forget, keep, mark
 from holdfast.clock import at
-from holdfast.core import brief
+from holdfast.core import brief, partial
 from holdfast.core.events import Event
 from holdfast.core.facts import Facts
 from holdfast.core.fence import fenced, inert
@@ -117,6 +117,8 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     says = f"Kept by holdfast from before the compaction. {DATA}"
     stays = 0 < material.stays_from <= (facts.sayings[-1][1] if facts.sayings else -1)
     says += (_NEWER if stays else "") + _unsaved(app)
+    lacks = partial.sentence(facts)
+    says += f" {lacks}" if lacks else ""
     saved = state.heard.saved.get("path", "")
     says += _more(saved if saved and files.is_there(saved) else "", whole)
     now = _now(event, state, app, material) + _open_agents(material)
@@ -126,7 +128,7 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     if bound:
         says, room = says + binding.SAYS, room - len(binding.SAYS) / PER_TOKEN
     lines = brief.lines(facts, material.weighed, room, tasks, errors, budget, bound)
-    if not lines:
+    if not lines and not lacks:
         return ""
     said = fenced(mark(), says, now + lines, _LONGEST)
     keep(app, state, said)
@@ -220,6 +222,8 @@ def _resuming(
         f"session here.{finished} {DATA}{_unsaved(app)}{_more(left.path, whole)}"
     )
     state.heard.resumed = left.uid
+    lacks = partial.sentence(earlier.facts)
+    says += f" {lacks}" if lacks else ""
     checked = earlier.checked(app, ground, event.at)
     offers = [_at_work(one, event.at) for one in others if one.is_live(event.at)][:1]
     ended = [one for one in others if not one.is_live(event.at)]

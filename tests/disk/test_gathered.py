@@ -200,11 +200,22 @@ def test_two_agents_and_their_session_never_mix(tmp_path):
     assert len(list((tmp_path / "home").rglob("facts.json"))) == 3
 
 
-def test_of_more_than_may_be_read_the_newest_is_taken_in(tmp_path):
+def test_of_more_than_may_be_read_the_newest_is_taken_in_and_of_the_rest_what_was_typed_and_said(tmp_path):
     script = long_session()
-    facts = Session(tmp_path).gather(script.bytes(), most=4000)
+    facts = Session(tmp_path).gather(script.bytes(), most=16_000)
     assert 0 < facts.start < facts.offset == len(script.bytes())
-    assert "rule 39" in str(said(facts))
+    assert (facts.skimmed, facts.unread) == (facts.start, 0)
+    for number in (1, 39):
+        assert f"rule {number}," in str(said(facts))
+        assert f"option{number} because" in str(said(facts))
+    assert "make gauge39" in facts.touched.commands
+    assert "make gauge1" not in facts.touched.commands
+
+
+def test_where_there_is_no_time_even_for_that_it_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(gathered, "_FOUND", -1)
+    facts = Session(tmp_path).gather(long_session().bytes(), most=16_000)
+    assert (facts.skimmed, facts.unread) == (0, facts.start)
     assert "rule 1," not in str(said(facts))
 
 

@@ -57,6 +57,8 @@ class Facts:
     def __init__(self) -> None:
         self.offset = 0  # how far the transcript has been taken in
         self.start = 0  # and from where
+        # Bytes before that of which only what was typed and said was taken in, and of which nothing was.
+        self.skimmed = self.unread = 0
         self.missed = 0  # records that could not be taken in
         self.rereads = 0  # how often it had been read over when this was begun
         self.turns = self.prompts = 0

@@ -3,6 +3,7 @@
 Printed as plain text at PreCompact. `/compact` shows it to the person, so it reads as a note would.
 """
 
+from holdfast.core import partial
 from holdfast.core.brief import SUMMED_UP
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
 from holdfast.core.facts import ANSWER, REFUSED, SENT, SUMMARY, USER, Facts
@@ -61,9 +62,10 @@ def block(
         "diff": diff,
         "summaries": summaries,
     }
-    if not any(parts.values()):
+    says = " ".join(filter(None, (_SAYS, partial.sentence(facts))))
+    if not any(parts.values()) and says == _SAYS:
         return ""  # the summariser knows how to sum up; it only lacks the values
-    text = _text(parts, trigger, mark)
+    text = _text(parts, trigger, mark, says)
     for name in (*_GIVE_WAY, *_LAST_TO_GO):
         most = max(room, _LONGEST) if name in _LAST_TO_GO else room
         while length(text) > most and parts[name]:
@@ -71,22 +73,22 @@ def block(
             while over > 0 and parts[name]:
                 # From the oldest on, or, where those that are worth most stand first, from the least on.
                 over -= length(one_line(parts[name].pop(0 if name in _BY_AGE else -1))) + _BESIDE
-            text = _text(parts, trigger, mark)
+            text = _text(parts, trigger, mark, says)
     return text
 
 
-def _text(parts: dict[str, list[str]], trigger: str, mark: str) -> str:
+def _text(parts: dict[str, list[str]], trigger: str, mark: str, says: str) -> str:
     lines: list[str] = []
     for name, title in _TITLES.items():
         if parts[name]:
             lines += [f"{title}:", *(f"  • {line}" for line in parts[name])]
     rules = "\n".join(f"  {number}. {rule}" for number, rule in enumerate(RULES, 1))
-    return f"{BLOCK}; trigger: {trigger})\n{_fenced_list(mark, lines)}\n{RULES_TITLE}\n{rules}"
+    return f"{BLOCK}; trigger: {trigger})\n{_fenced_list(mark, says, lines)}\n{RULES_TITLE}\n{rules}"
 
 
-def _fenced_list(mark: str, lines: list[str]) -> str:
+def _fenced_list(mark: str, says: str, lines: list[str]) -> str:
     """`fenced` puts every line on one; the indent of the items is ours."""
-    text = fenced(mark, _SAYS, lines)
+    text = fenced(mark, says, lines)
     return text.replace("\n• ", "\n  • ")
 
 

@@ -9,10 +9,11 @@ import posix
 from holdfast.clock import elapsed
 from holdfast.core.facts import Facts, parse
 from holdfast.core.lines import Account, records
+from holdfast.core.rewind import Rewinds
 from holdfast.core.seen import Seen
 from holdfast.core.state import State
 from holdfast.core.transcript import Entry, entry
-from holdfast.disk import files, trail, transcripts
+from holdfast.disk import files, late, speech, trail, transcripts
 from holdfast.disk.home import Home
 from holdfast.errors import MISTAKES, BadInput, Damaged
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 _LARGEST = 8 << 20
 #: When time has run out: so many bytes of the newest all the same, in so many seconds more.
 _NEWEST, _EXTRA_S = 1 << 18, 0.15
+#: Of more than may be read, this share of that is read whole, the newest; the rest is skimmed.
+_WHOLE = 4
+#: Shares of the time by which the lines with speech are found, and taken in; what one takes, on a slow
+#: machine; how many of the person's first are among them, and how many of each there are in any case.
+_FOUND, _TAKEN, _EACH_S, _FIRST, _AT_LEAST = 0.4, 0.75, 0.001, 40, 60
 #: What the client attaches says nothing of the work; only prompts that waited come this way, too.
 _ATTACHED, _QUEUED = b'"type":"attachment"', b'"queued_command"'
 
@@ -38,6 +44,22 @@ def load(home: Home, state: State) -> Facts:
         said = {"session": state.session, "agent": state.agent, "what": str(problem)}
         trail.note(home, "degraded.facts", **said, aside=aside.rpartition("/")[2])
         return Facts()
+
+
+def furthest(home: Home, state: State, known: Facts) -> Facts:
+    """Those that were read from the front of a transcript that hooks came to late, where they say more."""
+    front = late.Place(home, state.session, state.agent).facts()
+    if front is None or front.offset <= (0 if is_partial(known) else known.offset):
+        return known
+    if front.offset > state.seen.offset:
+        return known
+    front.rereads, front.dead = state.seen.rereads, [list(dead) for dead in state.seen.dead]
+    return front
+
+
+def is_partial(facts: Facts) -> bool:
+    """Whether something before them was not taken in whole."""
+    return facts.start > 0
 
 
 def save(home: Home, state: State, facts: Facts) -> None:
@@ -73,13 +95,56 @@ def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, unti
     place.offset, place.dead = facts.offset, state.seen.dead
     stop = state.seen.offset
     if stop - place.offset > most:
-        _jump(facts, place, fd, stop - most, stop)
+        _skim(facts, place, fd, stop - most // _WHOLE, stop, redact, until)
     _take(facts, place, fd, stop, redact, until)
     if place.offset < stop:  # out of time: what was said last, in any case
         if stop - place.offset > _NEWEST:
+            before = place.offset
             _jump(facts, place, fd, stop - _NEWEST, stop)
+            facts.unread += place.offset - before
         _take(facts, place, fd, stop, redact, elapsed() + _EXTRA_S)
     facts.offset = place.offset
+
+
+def _skim(facts: Facts, place: Seen, fd: int, to: int, stop: int, redact: "Redact", until: float) -> None:
+    """Take in what was typed and said up to `to`, as much of it as there is time for, and nothing else."""
+    began, since = elapsed(), place.offset
+    seconds = max(0.0, until - began)
+    agent = place.agent
+    _jump(facts, place, fd, to, stop)
+    found, reached = speech.find(fd, since, place.offset, agent, began + _FOUND * seconds)
+    many = max(_AT_LEAST, int((_TAKEN - _FOUND) * seconds / _EACH_S / 2))
+    spoken, rewinds = [], Rewinds()
+    for offset, length, rank in speech.newest(found, many, many, _FIRST):
+        for record in records(posix.pread(fd, length, offset), Account()):
+            made = entry(record, offset, length)
+            if made is not None and made.agent == agent:
+                spoken.append((record, made, rank))
+                if rank == speech.ASKED:
+                    rewinds.take(made)
+    dead = [*place.dead, *rewinds.dead]
+    for record, made, rank in spoken:
+        late_by = elapsed() - began - _TAKEN * seconds
+        if late_by >= 0 and (rank != speech.ASKED or late_by >= (1 - _TAKEN) * seconds):
+            continue  # what people typed is little, and comes first
+        if not any(start <= made.offset < end for start, end in dead):
+            _take_in(facts, record, made, redact)
+    facts.unread += reached - since
+    facts.skimmed += place.offset - reached
+
+
+def read_on(facts: Facts, seen: Seen, fd: int, redact: "Redact", most: int) -> Facts:
+    """Facts of the whole transcript from its front, taken on by about `most` bytes, not beyond what was
+    seen. Where a rewind has abandoned what had been taken in, they begin again."""
+    if any(dead not in facts.dead and dead[0] < facts.offset for dead in seen.dead):
+        facts = Facts()
+    facts.rereads, facts.dead = seen.rereads, [list(dead) for dead in seen.dead]
+    place = Seen(seen.agent)
+    place.offset, place.dead = facts.offset, seen.dead
+    stop = transcripts.line_end(fd, min(seen.offset, facts.offset + most), seen.offset)
+    _take(facts, place, fd, stop, redact, 1e18)
+    facts.offset = place.offset
+    return facts
 
 
 def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:

@@ -36,11 +36,12 @@ _NEWEST_LATE, _EXTRA_S = 1 << 20, 0.15
 _RESTARTS = 4
 
 
-def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
+def catch_up(state: State, path: str, most: int, seconds: float = 1e9, fills: bool = True) -> str:
     """Fold what `path` holds beyond what `state` has seen, within about `most` bytes and `seconds`.
 
     Returns "" when the view is complete, else why it is not. With more to read than allowed, the
-    newest part comes first and the rest is read later, from the front, by whoever calls next.
+    newest part comes first and the rest is read later, from the front, by whoever calls next. Unless it
+    `fills`: then somebody else reads that.
     """
     until = elapsed() + seconds
     try:
@@ -53,7 +54,7 @@ def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
         if pause:  # parsed JSON is garbage without cycles: collecting it costs a fifth of the time
             gc.disable()
         try:
-            return _catch_up(state, fd, size, most, until)
+            return _catch_up(state, fd, size, most, until, fills)
         finally:
             if pause:
                 gc.enable()
@@ -61,7 +62,7 @@ def catch_up(state: State, path: str, most: int, seconds: float = 1e9) -> str:
         posix.close(fd)
 
 
-def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
+def _catch_up(state: State, fd: int, size: int, most: int, until: float, fills: bool) -> str:
     why = changed(state.seen.identity, state.seen.offset, fd, size)
     if why:
         state.seen, state.behind = _again(state.seen, why), None
@@ -87,7 +88,7 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float) -> str:
         state.seen = _newest(state.seen, line_end(fd, size - _NEWEST_LATE, size))
         whole = not _fold_range(state.seen, fd, size, elapsed() + _EXTRA_S)
     state.seen.identity = identity(fd, state.seen.offset)
-    if state.behind and left > 0:
+    if state.behind and left > 0 and fills:
         _fill_in(state, fd, size, left, until)
     state.settle()
     return "" if whole and not state.behind else "behind"
@@ -136,6 +137,17 @@ def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
     if behind is not None and behind.offset >= state.seen.offset:
         behind.identity = identity(fd, behind.offset)
         state.seen, state.behind = behind, None
+
+
+def read_on(seen: Seen, fd: int, size: int, stop: int) -> Seen:
+    """A view that begins at the front, read on to `stop`, however long that takes."""
+    for _ in range(_RESTARTS):
+        abandoned = _fold_range(seen, fd, stop, 1e18)
+        if not abandoned:
+            break
+        seen = _without(seen, abandoned, fd, size, 1 << 62)
+    seen.identity = identity(fd, seen.offset)
+    return seen
 
 
 def line_end(fd: int, at: int, size: int) -> int:

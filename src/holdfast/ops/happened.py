@@ -16,6 +16,8 @@ _BRIEFS = {
     "advice": "the session was told how full its window is",
 }
 _SENTENCES = {
+    "catchup.began": "holdfast came late to a transcript of {bytes} bytes and reads it in the background",
+    "catchup.done": "a transcript that holdfast came late to is read: {bytes} bytes in {seconds} s",
     "checkpoint.taken": "checkpoint {id}: {reason}",
     "session.saved": "the session saved itself for {environment}, {fill} % full: holdfast rs {environment}",
     "breakpoint.saved": "a good place to stop was saved: {id}",

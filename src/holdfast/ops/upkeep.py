@@ -18,6 +18,7 @@ from holdfast.clock import now, rfc3339
 from holdfast.core import jsontext
 from holdfast.core.state import State
 from holdfast.disk import index, sessions, trail
+from holdfast.disk.late import Place
 from holdfast.errors import BadInput, Damaged, HoldfastError
 from holdfast.extras import extra_command
 
@@ -230,11 +231,23 @@ def _sessions(app: Holdfast) -> list[Check]:
             found.append(Check("state", False, str(problem), "the session's next hook rebuilds it"))
             continue
         found += [_owed(name, agent, owing) for agent, owing in _owing(app, name, state)]
-        if state and state.behind:
-            share = 100 * state.behind.offset // max(1, state.seen.offset)
-            what = f"session {name}: {share} % of its transcript read so far; each hook reads on"
-            found.append(Check("transcript", True, what))
+        found += [Check("transcript", True, what) for what in _catching_up(app, name, state)]
     return found or [Check("state", True, "every session's state can be read")]
+
+
+def _catching_up(app: Holdfast, name: str, state: State | None) -> Iterator[str]:
+    """How far the transcript of a session has been read that hooks came to late."""
+    place = Place(app.home, name)
+    if state is None or not (state.behind or os.path.isdir(place.folder)):
+        return
+    view, facts = place.view() or state.behind, place.facts()
+    read = min(view.offset if view else state.seen.offset, facts.offset if facts else 0)
+    size = max(1, state.seen.offset)
+    how = "reads on in the background" if place.is_busy() else "goes on with its next hook"
+    yield (
+        f"session {name} is being caught up: {read // 1_000_000} of {size // 1_000_000} MB of its "
+        f"transcript ({100 * read // size} %) are read, and its newest part; holdfast {how}"
+    )
 
 
 def _owing(app: Holdfast, name: str, state: State | None) -> Iterator[tuple[str, dict]]:

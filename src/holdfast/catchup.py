@@ -1,0 +1,145 @@
+"""Reading on in a transcript that hooks came to late: by one child at low priority, which nobody waits for.
+
+Loaded only then. What it has read stands in a folder of its own, `late/`, as state and facts of the front
+of the transcript, so that the next child goes on where one was killed, and a hook may use it meanwhile. At
+the end it takes the session's lock, and puts its own in the place of what was read from the newest part.
+"""
+
+import posix
+
+from holdfast.app import Holdfast
+from holdfast.clock import elapsed
+from holdfast.core.facts import Facts
+from holdfast.core.seen import Seen
+from holdfast.core.state import State
+from holdfast.disk import files, gathered, late, sessions, trail, transcripts
+from holdfast.errors import MISTAKES, HoldfastError
+from holdfast.material import redactor_of
+
+#: Bytes that are read in one go, after how many of them progress is saved, and seconds until it leaves the
+#: rest to the next one.
+_SLICE, _SAVED_EVERY, _LONGEST_S = 4 << 20, 32 << 20, 900.0
+#: The session's lock is held for no more than this is read.
+_NEAR = 1 << 20
+#: As low as there is: whoever works here comes first.
+_NICE = 19
+
+
+def leave(session: str, agent: str, path: str, app: Holdfast) -> None:
+    """Start a child that reads on, unless one does. It is counted before it is started: three that came no
+    further are enough, and hooks read on themselves."""
+    place = late.Place(app.home, session, agent)
+    if place.is_busy() or place.has_failed():
+        return
+    is_first = not place.count()
+    try:
+        child = posix.fork()
+    except OSError:
+        place.give_up()
+        return
+    if child:
+        if is_first:
+            trail.note(app.home, "catchup.began", session=session, agent=agent, bytes=_size(path))
+        return
+    try:
+        posix.setsid()  # when the client ends its hooks, this is finished
+        nothing = posix.open("/dev/null", posix.O_RDWR)
+        for fd in (0, 1, 2):
+            posix.dup2(nothing, fd)
+        posix.nice(_NICE)
+        app.in_hook = False
+        _read_apart(place, path, app)
+    finally:
+        posix._exit(0)
+
+
+def _size(path: str) -> int:
+    try:
+        return posix.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _read_apart(place: late.Place, path: str, app: Holdfast) -> None:
+    whose = {"session": place.session, "agent": place.agent}
+    try:
+        with place.lock() as held:
+            if held.fd >= 0:
+                Reader(place, path, app).read()
+    except (OSError, HoldfastError) as problem:
+        trail.note(app.home, "degraded.catchup", **whose, what=f"{type(problem).__name__}: {problem}"[:300])
+    except MISTAKES as problem:  # of ours; its message may hold text of the session
+        trail.note(app.home, "degraded.catchup", **whose, what=type(problem).__name__)
+
+
+class Reader:
+    """Reads a transcript from where the last one stopped to its end, and keeps what it has read."""
+
+    def __init__(self, place: late.Place, path: str, app: Holdfast) -> None:
+        self._place, self._path, self._app = place, path, app
+        state = sessions.peek(app.home, place.session, place.agent) or State(place.session, place.agent)
+        self._redact = redactor_of(app, state.heard.project).text
+        known, facts = place.view(), place.facts()
+        if known is None:
+            known, facts = state.behind or state.seen, gathered.load(app.home, state)
+            if state.behind:
+                known.identity = []  # a view that is being built has none
+            if facts.start or facts.rereads != state.seen.rereads:
+                facts = None
+        self._view: Seen = Seen(place.agent) if known.start else known
+        self._facts = facts if facts and facts.offset <= self._view.offset else Facts()
+
+    def read(self) -> None:
+        until, began, saved = elapsed() + _LONGEST_S, elapsed(), 0
+        fd = files.open_regular(self._path)
+        try:
+            while elapsed() < until:
+                size = posix.fstat(fd).st_size
+                if transcripts.changed(self._view.identity, self._view.offset, fd, size):
+                    self._view, self._facts = Seen(self._place.agent), Facts()
+                if size - self._view.offset <= _NEAR and self._facts.offset == self._view.offset:
+                    self._finish(fd, began)
+                    return
+                saved += self._slice(fd, size)
+                if saved >= _SAVED_EVERY and self._place.is_wanted():
+                    self._place.save(self._view, self._facts)
+                    saved = 0
+                if not self._place.is_wanted():  # its session was removed meanwhile
+                    return
+        finally:
+            posix.close(fd)
+        self._place.save(self._view, self._facts)
+
+    def _slice(self, fd: int, size: int) -> int:
+        """Read so much further; how much that was."""
+        before = self._facts.offset
+        if self._facts.offset >= self._view.offset:
+            stop = transcripts.line_end(fd, min(size, self._view.offset + _SLICE), size)
+            self._view = transcripts.read_on(self._view, fd, size, stop)
+        self._facts = gathered.read_on(self._facts, self._view, fd, self._redact, _SLICE)
+        return max(1, self._facts.offset - before)
+
+    def _finish(self, fd: int, began: float) -> None:
+        home, place = self._app.home, self._place
+        with sessions.lock(home.session(place.session, place.agent)):
+            state = sessions.load(home, place.session, place.agent)
+            size = posix.fstat(fd).st_size
+            if transcripts.changed(state.seen.identity, state.seen.offset, fd, size):
+                return  # the session's next hook finds out, and begins again
+            if state.behind is not None or state.seen.start:
+                view = transcripts.read_on(self._view, fd, size, size)
+                if view.offset < state.seen.offset:
+                    return
+                state.seen, state.behind = view, None
+                state.settle()
+            facts = self._facts
+            while facts.offset < state.seen.offset:
+                before = facts.offset
+                facts = gathered.read_on(facts, state.seen, fd, self._redact, _SLICE)
+                if facts.offset == before:
+                    break
+            gathered.save(home, state, facts)
+            sessions.save(home, state)
+        place.clear()
+        whose = {"session": place.session, "agent": place.agent}
+        trail.note(home, "catchup.done", **whose, bytes=facts.offset, seconds=round(elapsed() - began, 1))

@@ -1,0 +1,120 @@
+"""How far a transcript has been read that hooks came to late: the folder `late/` of a session.
+
+State and facts of the transcript's front, in the forms in which a session has them; the lock of the child
+that reads on; and a byte for every child that was started since something was last saved.
+"""
+
+import posix
+
+from holdfast.core.facts import Facts, parse
+from holdfast.core.seen import Seen
+from holdfast.core.state import State
+from holdfast.core.state import parse as parse_state
+from holdfast.disk import files
+from holdfast.disk.home import Home
+from holdfast.errors import BadInput, Damaged
+
+_LARGEST_STATE, _LARGEST_FACTS = 16 << 20, 8 << 20
+#: So many are started without getting any further.
+_TRIES = 3
+
+
+class Place:
+    def __init__(self, home: Home, session: str, agent: str = "") -> None:
+        self.session, self.agent = session, agent
+        self._parent = home.session(session, agent)
+        self.folder = self._parent + "/late"
+
+    # Who reads
+
+    def is_busy(self) -> bool:
+        """Whether somebody reads on just now."""
+        if not files.is_there(self.folder + "/lock"):
+            return False
+        held = files.Lock(self.folder + "/lock")
+        if not held.attempt():
+            return True
+        with held:
+            return False
+
+    def lock(self) -> files.Lock:
+        """Held, unless another has it: then its `fd` is negative."""
+        files.make_dir(self.folder)
+        held = _Tried(self.folder + "/lock")
+        held.attempt()
+        return held
+
+    def count(self) -> int:
+        """One more is started; how many were before, since something was last saved."""
+        files.make_dir(self.folder)
+        before = self._tries()
+        self._write_tries(before + 1)
+        return before
+
+    def give_up(self) -> None:
+        self._write_tries(_TRIES)
+
+    def has_failed(self) -> bool:
+        return self._tries() >= _TRIES
+
+    def is_wanted(self) -> bool:
+        return files.is_there(self._parent)
+
+    def _tries(self) -> int:
+        try:
+            return posix.stat(self.folder + "/tries").st_size
+        except OSError:
+            return 0
+
+    def _write_tries(self, count: int) -> None:
+        files.replace(self.folder + "/tries", b"." * count, durable=False)
+
+    # What was read
+
+    def view(self) -> Seen | None:
+        """What the front of the transcript says; None: nothing was read yet, or it cannot be used."""
+        path = self.folder + "/state.json"
+        try:
+            state = parse_state(files.read(path, _LARGEST_STATE), path)
+        except (OSError, Damaged, BadInput):
+            return None  # it is read again
+        return state.seen if (state.session, state.agent) == (self.session, self.agent) else None
+
+    def facts(self) -> Facts | None:
+        path = self.folder + "/facts.json"
+        try:
+            return parse(files.read(path, _LARGEST_FACTS), path)
+        except (OSError, Damaged, BadInput):
+            return None
+
+    def save(self, view: Seen, facts: Facts) -> None:
+        state = State(self.session, self.agent)
+        state.seen = view
+        files.replace(self.folder + "/state.json", state.render(), durable=False)
+        files.replace(self.folder + "/facts.json", facts.render(), durable=False)
+        self._write_tries(1)
+
+    def clear(self) -> None:
+        """It is all in the session's own state and facts now."""
+        for name in ("state.json", "facts.json", "tries", "lock"):
+            try:
+                posix.unlink(f"{self.folder}/{name}")
+            except OSError:
+                continue
+        try:
+            posix.rmdir(self.folder)
+        except OSError:
+            return
+
+
+class _Tried(files.Lock):
+    """One that may not have been had: then there is nothing to wait for, nor to close."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> files.Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.fd >= 0:
+            self._close()
