@@ -7,7 +7,7 @@ import pytest
 
 from composed import PROJECT, edited, everything, ran
 from gathering import facts_of, said
-from holdfast.core.facts import Facts
+from holdfast.core.facts import VERSION, Facts
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
 from holdfast.disk import gathered, transcripts
@@ -158,7 +158,7 @@ def test_a_transcript_that_was_rewritten_is_gathered_anew(how, tmp_path):
         lambda data: data[: len(data) // 2],
         lambda data: b"",
         lambda data: data.replace(b"rule 3", b"rule 4", 1),
-        lambda data: data.replace(b'{"v":1', b'{"v":2', 1),
+        lambda data: data.replace(b'{"v":%d' % VERSION, b'{"v":%d' % (VERSION + 1), 1),
         lambda data: b'{"somebody":"else\'s"}',
         lambda data: b"\0" * len(data),
         lambda data: b"x" * (9 << 20),

@@ -34,6 +34,7 @@ AGREED = (USER, ANSWER, ACCEPTED)
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 _MOST_RULES = 24
+MARK, _MOST_RECENT = 12, 64
 #: Characters of one text and of all that was typed that are kept to hold a summary against.
 _MOST_TYPED, _MOST_TYPED_IN_ALL = 8_000, 120_000
 #: Of one text at most so many units: of what is longer the beginning and the end.
@@ -75,6 +76,9 @@ class Facts:
         self.rules: list = []  # [turn, entry, text] of what the person marked as a rule
         self.typed: list = []  # what was typed or agreed to, to hold a summary against
         self.typed_lost = 0  # characters of it that are not kept
+        # The beginnings of the ids of the newest lines: where the client has cut away what was before them,
+        # they tell how far its transcript had been taken in.
+        self.recent: list = []
         self.begun = 0  # whether the first line that has a place in the conversation was seen
         self.touched = Touched()
 
@@ -98,7 +102,16 @@ class Facts:
             self.begun = 1
             self.typed_lost += b'"parentUuid":null' not in head or b'"compact_boundary"' in raw
 
+    def trim(self) -> None:
+        """What was taken in is no longer in the transcript; it was before all that is."""
+        before = self.offset + 1
+        for saying in self.sayings:
+            saying[1] -= before
+        self.compacted = [[turns, offset - before] for turns, offset in self.compacted]
+
     def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
+        if entry.uuid:
+            self.recent = [*self.recent[1 - _MOST_RECENT :], entry.uuid[:MARK]]
         if entry.cwd and not self.cwd:
             self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:

@@ -39,7 +39,7 @@ _SLACK = 5.0
 _MOST_PRESSED = 16
 #: Cycles that have no place in the transcript: a compaction was heard of but not read yet; only the newest
 #: part was read, and none is in it; there is no transcript (and so many compactions).
-_AWAITED, _UNKNOWN, _UNWRITTEN = -1, -2, -3
+_AWAITED, UNKNOWN, _UNWRITTEN = -1, -2, -3
 _REMEMBERED = {"cycle", "rung", "fill", "told"}
 _HABIT = 4
 
@@ -73,7 +73,7 @@ def cycle(state: State) -> int:
         return _AWAITED
     if seen.compactions:
         return int(seen.compactions[-1][4])
-    return _UNKNOWN if seen.start else 0
+    return UNKNOWN if seen.start else 0
 
 
 def _known(state: State) -> dict:
@@ -82,7 +82,7 @@ def _known(state: State) -> dict:
     if not known.keys() >= _REMEMBERED:
         return {}
     before, now = known["cycle"], cycle(state)
-    is_same = now in (before, _UNKNOWN) or (before in (_AWAITED, _UNKNOWN) and now != _AWAITED)
+    is_same = now in (before, UNKNOWN) or (before in (_AWAITED, UNKNOWN) and now != _AWAITED)
     return known if is_same else {}
 
 
@@ -121,7 +121,7 @@ def note(state: State, reading: Reading, now: Look) -> int:
         known = state.heard.guard = {"cycle": number, "rung": now.rung, "fill": reading.fill, "told": []}
     elif now.rung != before:
         known.update(rung=now.rung, fill=reading.fill)
-    known["cycle"] = number if number != _UNKNOWN else known["cycle"]
+    known["cycle"] = number if number != UNKNOWN else known["cycle"]
     known["soon"] = int(now.is_soon)
     _press(state, now.rung >= ADVISORY)
     return before if before != now.rung else -1

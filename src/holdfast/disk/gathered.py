@@ -75,7 +75,7 @@ def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int,
     newest part: what was said last is needed first."""
     seen = state.seen
     if facts.offset > seen.offset or facts.rereads != seen.rereads or facts.dead != seen.dead:
-        facts = Facts()
+        facts = _carried_over(facts, state, path) or Facts()
         facts.rereads, facts.dead = seen.rereads, [list(dead) for dead in seen.dead]
     if facts.offset == seen.offset or not path:
         return facts
@@ -88,6 +88,14 @@ def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int,
     finally:
         posix.close(fd)
     return facts
+
+
+def _carried_over(facts: Facts, state: State, path: str) -> Facts | None:
+    if not facts.recent or state.seen.reread_why not in transcripts.REWRITTEN:
+        return None
+    from holdfast.disk import trimmed  # few transcripts are
+
+    return trimmed.carried_over(facts, state, path)
 
 
 def _read(facts: Facts, state: State, fd: int, redact: "Redact", most: int, until: float) -> None:

@@ -11,6 +11,7 @@ import posix
 
 from holdfast.clock import elapsed
 from holdfast.core.fold import NOWHERE, fold
+from holdfast.core.guard import UNKNOWN
 from holdfast.core.jsontext import UNREADABLE, scan
 from holdfast.core.lines import LONGEST, Account, is_dense, records
 from holdfast.core.rewind import Rewinds, joined
@@ -32,6 +33,8 @@ _WORTH_NO_GC = 1 << 20
 _NEWEST = 8 << 20
 #: When time has run out: this much of it all the same, in at most so many seconds more.
 _NEWEST_LATE, _EXTRA_S = 1 << 20, 0.15
+#: Why a file is another one than was read.
+REWRITTEN = SHRUNK, REPLACED, CHANGED = "shrunk", "replaced", "rewritten"
 #: How often reading may start over in one call. Twice is enough for any file that holds still.
 _RESTARTS = 4
 
@@ -66,7 +69,7 @@ def _catch_up(state: State, fd: int, size: int, most: int, until: float, fills: 
     why = changed(state.seen.identity, state.seen.offset, fd, size)
     if why:
         state.seen, state.behind = _again(state.seen, why), None
-        state.heard.pending.clear()
+        _forget_places(state)
     left = most
     whole = False
     for _ in range(_RESTARTS):
@@ -159,6 +162,17 @@ def line_end(fd: int, at: int, size: int) -> int:
             return at + found
         at += (1 << 16) - 1
     return min(at, size)
+
+
+def _forget_places(state: State) -> None:
+    """What was remembered by its place in a file that is another one now. The client may have cut away what
+    was before a compaction; then it has written down the compaction, too."""
+    heard = state.heard
+    heard.pending.clear()
+    if not heard.awaits and heard.guard:
+        heard.guard["cycle"] = UNKNOWN
+    heard.awaits, heard.pressed = [], []
+    heard.saved.pop("offset", None)
 
 
 def _again(seen: Seen, why: str) -> Seen:
@@ -322,9 +336,9 @@ def changed(known: list[int], offset: int, fd: int, size: int) -> str:
         return ""
     head, head_print, tail, tail_print = known
     if size < offset:
-        return "shrunk"
+        return SHRUNK
     if _checksum_at(fd, 0, head) != head_print:
-        return "replaced"
+        return REPLACED
     if _checksum_at(fd, offset - tail, tail) != tail_print:
-        return "rewritten"
+        return CHANGED
     return ""
