@@ -6,17 +6,29 @@ were edited, the transcript after the checkpoint.
 
 import posix
 
+from holdfast.clock import at
 from holdfast.core.brief import short
 from holdfast.core.facts import Facts
 from holdfast.core.fold import NO_RESULT
-from holdfast.core.plain import ago, excerpt
+from holdfast.core.plain import ago, excerpt, one_line
 from holdfast.core.seen import Seen, fingerprint
 from holdfast.core.state import State
 from holdfast.core.touched import bare, is_check
-from holdfast.disk import probe, transcripts
-from holdfast.errors import BadInput
+from holdfast.disk import files, probe, transcripts
+from holdfast.errors import BadInput, HoldfastError
 
-_FILES, _TESTS, _LONGEST_LINE = 12, 3, 238
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.spoken import Redact
+
+_FILES, _TESTS, _EDITS, _LONGEST_LINE = 12, 3, 4, 238
+#: Bytes of a file that are read; characters of a line that are shown; so much of a line makes another one
+#: its successor; what stands between the lines of an edit.
+_LARGEST, _SHOWN, _ALIKE, _GLUE = 1 << 18, 70, 0.5, " ⏎ "
+_LONGEST_COMMAND = 200
+#: What is said of tests that fail.
+_FAILS = ("fail", "red ", "broken", "schlägt", "fehl", "falla", "échou", "失败", "不通过", "失敗", "падает")
+_ABOUT = ("test", "spec", "assert", "suite", "prueba", "测试", "テスト", "тест", " → ")
 #: Bytes after a checkpoint that are looked at, and the seconds for it.
 _MOST, _SECONDS = 1 << 20, 0.1
 
@@ -37,19 +49,39 @@ def after(state: State, transcript: str) -> Seen:
 
 
 class Probe:
-    """What was found; `at` is when it is looked for."""
+    """What was found; `at` is when it is looked for. `stale`: files in which a line that was written is not
+    any more; `has_passed`: whether tests that failed have passed since."""
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.verified: list[str] = []
         self.changed: list[str] = []  # a line each
         self.unsure: list[str] = []
+        self.stale: dict[str, str] = {}  # path -> what is so now
+        self.has_passed = False
 
     def git(self, name: str, was: str, now: str) -> None:
         if was and now and was not in (now, "HEAD") and "[redacted:" not in was:
             self.changed.append(f"Changed since: {name} was {was}, is {now}")
         elif was == now != "":
             self.verified.append(f"{name} {now}")
+
+    def written(self, edits: list[list], redact: "Redact") -> None:
+        """Whether the lines that were written last stand in their files: the newest of each file in rows of
+        `[turn, path, lines]`, which are redacted, and may be cut short. To be looked at before `files`."""
+        newest = {path: lines for _, path, lines in edits}
+        for path, lines in list(newest.items())[-_EDITS:]:
+            try:
+                there = files.read(path, _LARGEST).decode("utf-8", "replace").split("\n")
+            except (OSError, ValueError, HoldfastError):  # gone, or large: `files` says so
+                continue
+            plain = [one_line(line) for line in there]
+            for line in filter(None, map(str.strip, lines.split(_GLUE))):
+                if "[redacted:" not in line and not _stands(line, plain):
+                    now = excerpt(redact(_like(line, plain)), _SHOWN)
+                    what = f"is now `{now}`" if now else "is not in it any more"
+                    self.stale[path] = f"`{excerpt(line, _SHOWN)}` {what}"
+                    break
 
     def files(self, paths: list[str], cwd: str, was: dict, key: bytes, since: int, done: Seen) -> None:
         """`was`: the marks they had. `done`: what the session did after that, and `since`: until when. What
@@ -65,6 +97,10 @@ class Probe:
             elif not now:
                 # Gone since only if it was there then; under a name without its secrets nothing is found.
                 gone += [name] if (before or not was) and "[redacted:" not in path else []
+            elif path in self.stale:
+                how = f", {_sizes(before[0], now[0])}" if before and before[:2] != now[:2] else ""
+                when = f"{ago(self.at - now[1])}{how}"
+                self.changed.append(f"Changed since: {name} ({when}): {self.stale[path]}")
             elif number in own or not before:
                 if now[1] > since:
                     other.append(f"{name} ({ago(self.at - now[1])})")
@@ -79,18 +115,34 @@ class Probe:
         self.changed += [f"Gone since: {', '.join(gone)}"] if gone else []
         self.changed += [f"Changed since: {', '.join(other)}"] if other else []
 
-    def tests(self, facts: Facts, done: Seen) -> None:
-        """Whether those that failed were run again."""
+    def tests(self, facts: Facts, done: Seen, run: dict, since: int) -> None:
+        """Whether those that failed were run again: by the session itself, or, in the last `run` of the
+        working tree, by anybody `since`."""
         ended = {row[0]: row[5] for row in done.commands if row[5] != NO_RESULT}
         failed = [one for one, row in facts.touched.commands.items() if row[2] and is_check(one)]
+        is_new = bool(run) and at(run["at"]) > since
+        still = []
         for command in failed[-_TESTS:]:
             shown, status = f"`{excerpt(bare(command), 80)}`", ended.get(fingerprint(command))
+            if status is None and is_new and run["command"] in ("", excerpt(command, _LONGEST_COMMAND)):
+                status = 0 if run["passed"] else 1
+                self.has_passed |= run["passed"]
+            elif status == 0:
+                self.changed.append(f"Changed since: {shown} failed, and passed when it was run again")
             if status is None:
                 self.unsure.append(f"{shown} (failed, and was not seen to be run again)")
             elif status:
                 self.verified.append(f"{shown} still fails")
-            else:
-                self.changed.append(f"Changed since: {shown} failed, and passed when it was run again")
+            still += [command] if status != 0 else []
+        self.has_passed = bool(failed) and not still
+        knew = any(is_check(one) for one in facts.touched.commands)
+        if is_new and (failed or knew) and run["passed"] == bool(failed):
+            self.changed.append(f"Changed since: tests {_outcome(run, self.at)}")
+
+    def outdated(self, line: str) -> bool:
+        """Whether a line tells of tests that fail which have passed since."""
+        low = line.lower()
+        return self.has_passed and any(map(low.__contains__, _FAILS)) and any(map(low.__contains__, _ABOUT))
 
     def news(self) -> list[str]:
         """What is no longer so."""
@@ -101,6 +153,33 @@ class Probe:
         found += self.changed
         found += [f"Not verified: {', '.join(self.unsure)}"] if self.unsure else []
         return [excerpt(line, _LONGEST_LINE) for line in found]
+
+
+def _stands(line: str, there: list[str]) -> bool:
+    whole = line.removesuffix(" …")
+    return any(one.startswith(whole) for one in there) if whole != line else line in there
+
+
+def _like(line: str, there: list[str]) -> str:
+    """What stands in its place: the line that begins and ends most like it; "" where none is near."""
+
+    def alike(other: str) -> float:
+        if not other:
+            return 0.0
+        shorter = min(len(line), len(other))
+        begins = next((n for n in range(shorter) if line[n] != other[n]), shorter)
+        ends = next((n for n in range(shorter - begins) if line[-1 - n] != other[-1 - n]), shorter - begins)
+        return (begins + ends) / max(len(line), len(other))
+
+    best = max(there, key=alike, default="")
+    return best if alike(best) >= _ALIKE else ""
+
+
+def _outcome(run: dict, now: int) -> str:
+    by = f"`{excerpt(run['command'], 80)}`, " if run["command"] else ""
+    many = f"{run['count']} tests, " if run["count"] and run["passed"] else ""
+    many = many or (f"{run['failed']} of {run['count']}, " if run["count"] else "")
+    return f"{'passed' if run['passed'] else 'failed'} ({by}{many}{ago(now - at(run['at']))})"
 
 
 def _sizes(was: int, now: int) -> str:

@@ -7,17 +7,17 @@ from holdfast import binding, overflow
 from holdfast.app import Holdfast
 from holdfast.books import DATA, book, forget, keep, mark
 from holdfast.clock import at
-from holdfast.core import brief, partial
+from holdfast.core import brief, partial, workstate
 from holdfast.core.events import Event
 from holdfast.core.facts import Facts
-from holdfast.core.fence import fenced, inert
+from holdfast.core.fence import TYPED, fenced, inert
 from holdfast.core.jsontext import dump, text
 from holdfast.core.plain import PER_TOKEN, ago, excerpt, length, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.state import State
 from holdfast.core.workstate import FINISHED, OPEN
 from holdfast.core.worth import weighed
-from holdfast.disk import checkpoints, files, gathered, lineages
+from holdfast.disk import checkpoints, files, gathered, lineages, results, spool
 from holdfast.disk.kept import Kept
 from holdfast.disk.lineages import Left
 from holdfast.errors import HoldfastError, is_full, is_shut
@@ -37,6 +37,10 @@ _OFFERED, _LONGEST_GOAL = 4, 140
 #: Names the session that was started with its context as the first prompt.
 HANDED = "CONTEXTS_SESSION"
 _HOUR_MS = 3_600_000
+#: What a session said last is no task, though it may be a step.
+_GO_ON = "[ ] Go on from: "
+#: Behind what is so no more.
+_PAST = " (said before the tests passed)"
 #: The brief comes last into the window, behind words that may have changed what it says.
 _NEWER = " What was said since stands above in full, and is newer."
 
@@ -264,26 +268,61 @@ class Earlier:
         later = text(self.state.heard.saved, "uid") > kept.fields["uid"]
         self.facts = Facts() if later else _facts_of(app, self.state)
         self.budget = binding.budget(app, kept.fields["project"])
+        self.probe = Probe(0)
 
     def checked(self, app: Holdfast, ground: Ground, now: int) -> list[str]:
         """What was so when it was saved, looked at again."""
-        probe, fields = Probe(now), self.kept.fields
+        probe, fields, facts = Probe(now), self.kept.fields, self.facts
         done = after(self.state, self.state.heard.transcript)
-        branch = excerpt(redactor_of(app, ground.project).text(ground.branch), 200)
-        probe.git("branch", fields["branch"], branch)
+        redact = redactor_of(app, ground.project).text
+        probe.git("branch", fields["branch"], excerpt(redact(ground.branch), 200))
         probe.git("commit", fields["commit"][:12], ground.commit[:12])
         saved = self.state.heard.saved
         marks = saved.get("files", {}) if saved.get("uid") == fields["uid"] else {}
         since = at(fields["created"])
-        probe.files(edited(self.facts), self.facts.cwd, marks, checkpoints.known_key(app.home), since, done)
-        probe.tests(self.facts, done)
+        said = facts.touched.edits or workstate.edits(self.kept.sections, fields["project"])
+        probe.written(said, redact)
+        paths = edited(facts) or [path for _, path, _ in said]
+        probe.files(
+            paths, facts.cwd or fields["project"], marks, checkpoints.known_key(app.home), since, done
+        )
+        probe.tests(facts, done, last_run(app, ground), _tested_until(self.state, since))
+        facts.touched.edits = [row for row in facts.touched.edits if row[1] not in probe.stale]
+        self.probe = probe
         return probe.lines()
 
     def lines(self, room: float) -> list[str]:
-        """So many tokens of it."""
+        """So many tokens of it, after it was `checked`."""
         if self.facts.units:
-            return brief.lines(self.facts, weighed(self.facts), room, self.tasks, [], self.budget)
-        return _from_sections(self.kept, int(room * PER_TOKEN))
+            lines = brief.lines(self.facts, weighed(self.facts), room, self.tasks, [], self.budget)
+        else:
+            lines = _from_sections(self.kept, int(room * PER_TOKEN))
+        return [
+            line + _PAST if self.probe.outdated(line) else line
+            for line in lines
+            if not _is_run(line, self.probe)
+        ]
+
+
+def _is_run(line: str, probe: Probe) -> bool:
+    """Whether it says only that tests failed which have passed since: that is said already."""
+    return probe.has_passed and " → failed" in line and not line.startswith(TYPED)
+
+
+def last_run(app: Holdfast, ground: Ground) -> dict:
+    """How the tests of the working tree ended last, whoever ran them."""
+    known = results.of(app.home, spool.key(ground.tree.root)) if ground.tree else {}
+    found: dict = known.get("tests", {})
+    return found
+
+
+def _tested_until(state: State, since: int) -> int:
+    """When the session can have run tests last: a checkpoint may be taken of what was done long before."""
+    try:
+        last = at(state.seen.last_at)
+    except ValueError:
+        return since
+    return last if 0 <= since - last < 24 * _HOUR_MS else since
 
 
 def _facts_of(app: Holdfast, old: State) -> Facts:
@@ -297,7 +336,8 @@ def _step(item: str) -> tuple[str, str]:
     words = _without_place(item)
     if words.startswith("[x] "):
         return "completed", words[4:]
-    return ("pending", words[4:]) if words.startswith("[ ] ") else ("", "")
+    is_open = words.startswith("[ ] ") and not words.startswith(_GO_ON)
+    return ("pending", words[4:]) if is_open else ("", "")
 
 
 def _without_place(item: str) -> str:
@@ -351,9 +391,9 @@ def _changed(event: Event, state: State, app: Holdfast, material: Material) -> s
         return ""  # nothing was said yet, or nobody knows when
     probe, marks = _git(event, state, material), state.heard.saved.get("files", {})
     done = after(state, material.transcript)
-    probe.files(
-        edited(material.facts), material.facts.cwd, marks, checkpoints.known_key(app.home), since, done
-    )
+    facts, ground = material.facts, material.ground
+    probe.files(edited(facts), facts.cwd, marks, checkpoints.known_key(app.home), since, done)
+    probe.tests(facts, done, last_run(app, ground), since)
     lines = probe.news() + _open_agents(material)
     says = f"holdfast looked at what has changed since this session last worked. {DATA}"
     return fenced(mark(), says, lines, _LONGEST) if lines else ""

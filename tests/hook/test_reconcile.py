@@ -5,7 +5,9 @@ import time
 
 import pytest
 
-from hooks import state
+from holdfast.app import Holdfast
+from holdfast.ops.breakpoints import result
+from hooks import environ, state
 from told import Work, day, git, repository
 
 HOUR = 3600
@@ -56,7 +58,8 @@ def test_a_file_that_was_changed_is_said_to_be_and_how_whatever_its_time_says(wo
     changed = [line for line in started(work) if "poll.py" in line]
     assert len(changed) == 1
     assert changed[0].startswith("Changed since: src/poll.py (")
-    assert changed[0].endswith(" days ago, 22 → 29 bytes)")
+    said = "`def poll_gauge(): pass` is now `def poll_gauge(): return 5433`"
+    assert changed[0].endswith(f" days ago, 22 → 29 bytes): {said}")
 
 
 def test_a_file_that_is_gone_is_said_to_be(work):
@@ -168,3 +171,149 @@ def test_a_secret_in_the_name_of_a_branch_is_redacted(work):
     assert len(changed) == 1
     assert secret not in changed[0]
     assert "[redacted:" in changed[0]
+
+
+# What the file says by now
+
+
+def brief(work, session="s2", source="startup"):
+    return Work(work.home, work.project, session).start(source)
+
+
+def test_a_line_that_was_changed_before_the_checkpoint_is_not_called_verified(work):
+    """Its content is that of the checkpoint, but not what the session wrote."""
+    path = work.edit("src/gate.py", "def gate(level):\n    return level * 3\n")
+    path.write_text("def gate(level):\n    return level * 2\n")
+    said = brief(saved(work))
+    verified = [line for line in said.split("\n") if line.startswith("Verified")]
+    assert "src/poll.py" in verified[0]
+    assert "gate.py" not in verified[0]
+    assert "\nChanged since: src/gate.py (just now): `return level * 3` is now `return level * 2`\n" in said
+    assert "Edited last: src/gate.py" not in said
+
+
+def test_a_line_that_was_changed_after_it_is_told_with_what_it_is_now(work):
+    path = work.edit("src/gate.py", "def gate(level):\n    return level * 3\n")
+    saved(work)
+    path.write_text("def gate(level):\n    return level * 2 + 1\n")
+    said = brief(work)
+    assert "`return level * 3` is now `return level * 2 + 1`" in said
+    assert "Edited last: src/gate.py" not in said
+
+
+def test_a_line_that_is_gone_is_said_to_be(work):
+    path = work.edit("src/gate.py", "def gate(level):\n    return level * 3\n")
+    saved(work)
+    path.write_text("# nothing is left\n")
+    assert "`def gate(level):` is not in it any more" in brief(work)
+
+
+def test_a_secret_that_stands_there_now_is_not_told(work):
+    path = work.edit("src/gate.py", "TOKEN = load()\n")
+    saved(work)
+    secret = "ghp_" + "x1Y2z3A4b5" * 3 + "C6d7E8"
+    path.write_text(f"TOKEN = '{secret}'\n")
+    said = brief(work)
+    assert "TOKEN = load()` is" in said
+    assert secret not in said
+
+
+def test_what_the_session_wrote_and_still_stands_is_verified(work):
+    work.edit("src/gate.py", "def gate(level):\n    return level * 3\n")
+    said = brief(saved(work))
+    assert "src/gate.py" in started(work, "s3")[0]
+    assert "is now" not in said
+
+
+def test_where_the_facts_are_gone_the_sections_are_looked_at(work):
+    path = work.edit("src/gate.py", "def gate(level):\n    return level * 3\n")
+    saved(work)
+    (work.folder() / "facts.json").unlink()
+    path.write_text("# nothing is left\n")
+    said = brief(work)
+    assert "`def gate(level):` is not in it any more" in said
+
+
+# Tests that somebody else ran
+
+
+def report(work, passed, command="pytest -q"):
+    """As a person's terminal or a machine does it."""
+    app = Holdfast.open(environ(work.home))
+    result(
+        app,
+        environment="dev",
+        passed=passed,
+        test_count=43,
+        duration_seconds=1.0,
+        failed_count=0 if passed else 3,
+        test_command=command,
+        project=str(work.project),
+    )
+
+
+STANDS = "The websocket test fails because the proxy drops frames."
+
+
+@pytest.mark.parametrize("command", ["pytest -q", ""])
+def test_tests_that_passed_elsewhere_since_are_told_and_what_failed_is_past(command, work):
+    work.say(STANDS)
+    saved(work)
+    report(work, passed=True, command=command)
+    said = brief(work)
+    by = f"`{command}`, " if command else ""
+    assert f"\nChanged since: tests passed ({by}43 tests, just now)\n" in said
+    assert "not seen to be run again" not in said
+    assert "pytest -q → failed" not in said
+    told = [line for line in said.split("\n") if STANDS in line]
+    assert told == [f"{STANDS} (said before the tests passed)"], "and once"
+
+
+def test_tests_that_passed_before_it_was_saved_are_no_news(work):
+    report(work, passed=True)
+    time.sleep(0.01)
+    work.usual["timestamp"] = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
+    work.prompt("on")
+    said = brief(saved(work))
+    assert "tests passed" not in said
+    assert "`pytest -q` (failed, and was not seen to be run again)" in said
+
+
+def test_other_tests_that_passed_say_nothing_of_those_that_failed(work):
+    saved(work)
+    report(work, passed=True, command="npm test")
+    said = brief(work)
+    assert "\nChanged since: tests passed (`npm test`, 43 tests, just now)\n" in said
+    assert "`pytest -q` (failed, and was not seen to be run again)" in said
+
+
+def test_tests_that_still_fail_elsewhere_still_fail(work):
+    saved(work)
+    report(work, passed=False)
+    assert "`pytest -q` still fails" in brief(work)
+
+
+def test_what_another_session_ran_is_known(work):
+    saved(work)
+    other = Work(work.home, work.project, "s2")
+    other.start("startup")
+    other.prompt("do the tests pass?")
+    other.call("Bash", "43 passed in 1.0s", command="pytest -q")
+    call = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "pytest -q"},
+        "tool_response": "43 passed in 1.0s",
+    }
+    other.hook("PostToolBatch", **call)
+    other.hook("SessionEnd", reason="prompt_input_exit")
+    said = brief(work, "s3")
+    assert "Changed since: tests passed (`pytest -q`" in said
+    assert "not seen to be run again" not in said
+
+
+def test_a_resumed_session_is_told_that_its_tests_passed_since(work):
+    work.usual["timestamp"] = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - 60))
+    work.prompt("until tomorrow")
+    saved(work)
+    report(work, passed=True)
+    assert "Changed since: tests passed (`pytest -q`, 43 tests, just now)" in work.start("resume")

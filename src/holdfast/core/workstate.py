@@ -96,6 +96,17 @@ def changed(sections: dict[str, list[str]]) -> list[str]:
     return list(dict.fromkeys(filter(None, found)))
 
 
+def edits(sections: dict[str, list[str]], project: str) -> list[list]:
+    """`[turn, path, a line that was written]` of each file that was changed, as far as it stands there."""
+    found = []
+    for item in sections.get("What Changed", []):
+        place, _, what = item[1:].partition("] - ")
+        path, line = place.rpartition(":")[0], what.partition("`")[2].rpartition("`")[0]
+        if path and line and not line.startswith("− "):
+            found.append([_turn(item), path if path[0] == "/" else f"{project}/{path}", line])
+    return found
+
+
 def closes(later: dict[str, list[str]], earlier: dict[str, list[str]]) -> bool:
     """Whether work that was finished later is a continuation of the earlier: the same files, or, where
     nothing was changed, the same goal."""
