@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from holdfast import engine, mail, receipts, restoring
 from holdfast.app import Holdfast
 from holdfast.clock import now
-from holdfast.core import brief, checkpoint, fence, preserve, spoken, units
+from holdfast.core import brief, checkpoint, fence, preserve, speaker, spoken, units
 from holdfast.core.events import from_hook
 from holdfast.core.fence import outside
 from holdfast.core.plain import one_line
@@ -593,7 +593,7 @@ SAFEGUARDS: dict[str, tuple[Callable[..., object], tuple[ModuleType, ...]]] = {
     "fenced": (_unfenced, (preserve, restoring, receipts, mail)),
     "not_typed": (fence.inert, (brief, receipts, messages)),
     "slash_command": (lambda record: tag(spoken.said(record), "command-args"), (spoken,)),
-    "is_rejected": (lambda record, tool, words: True, (spoken,)),
+    "is_refused": (lambda record, tool, words: True, (speaker,)),
     "typed": (spoken.said, (spoken,)),
     "one_line": (lambda words: words, (fence, units)),
 }

@@ -30,7 +30,7 @@ LOADED = (
     "holdfast.core.decide holdfast.core.events holdfast.core.fold holdfast.core.forecast "
     "holdfast.core.gauge holdfast.core.guard holdfast.core.heard holdfast.core.jsontext "
     "holdfast.core.ladder holdfast.core.lines holdfast.core.meter holdfast.core.rewind "
-    "holdfast.core.seen holdfast.core.sizes holdfast.core.state holdfast.core.thrash "
+    "holdfast.core.seen holdfast.core.sizes holdfast.core.speaker holdfast.core.state holdfast.core.thrash "
     "holdfast.core.transcript holdfast.disk holdfast.disk.compiled holdfast.disk.files "
     "holdfast.disk.home holdfast.disk.sessions holdfast.disk.trail holdfast.disk.transcripts "
     "holdfast.engine holdfast.errors holdfast.hook holdfast.watch"

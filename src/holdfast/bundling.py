@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 #: what a hook loads.
 HOT = (
     "__init__ bundle errors clock core/__init__ core/config core/jsontext core/events core/sizes "
-    "core/transcript core/meter core/seen core/rewind core/fold core/heard core/state core/gauge "
-    "core/ladder core/forecast core/thrash core/guard core/decide core/lines disk/__init__ disk/home "
-    "disk/files disk/trail disk/compiled disk/sessions disk/transcripts app watch engine hook"
+    "core/speaker core/transcript core/meter core/seen core/rewind core/fold core/heard core/state "
+    "core/gauge core/ladder core/forecast core/thrash core/guard core/decide core/lines disk/__init__ "
+    "disk/home disk/files disk/trail disk/compiled disk/sessions disk/transcripts app watch engine hook"
 ).split()
 
 #: What the statusline needs besides.
@@ -35,7 +35,7 @@ LINE = ["disk/wiring", "statusline"]
 LATER = (
     "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
     "core/redact core/spoken core/rules core/cues core/touched core/units core/shell core/smalltalk "
-    "core/workstate core/quoted core/compose core/facts core/partial core/worth core/budget "
+    "core/workstate core/quoted core/compose core/waiting core/facts core/partial core/worth core/budget "
     "core/checkpoint disk/outbox disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/process "
     "disk/lineages disk/noted disk/client disk/late disk/speech disk/gathered disk/worktree disk/words "
     "disk/probe disk/spool disk/results disk/instructions disk/budgets material core/brief books overflow "

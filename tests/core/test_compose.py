@@ -349,7 +349,7 @@ def test_a_transcript_that_changed_meanwhile_leaves_out_what_it_no_longer_says(w
 
 def test_without_a_transcript_it_says_so_and_what_hooks_were_told():
     state = State("s1")
-    state.heard.calls, state.heard.failures, state.heard.prompts = 12, 2, 3
+    state.heard.calls, state.heard.failures, state.heard.typed = 12, 2, 3
     state.heard.tasks, state.heard.trouble = {"1": "pending"}, "the transcript is gone"
     state.heard.green = ["c0ffee" * 6, "2026-11-16T04:53:34.170Z"]
     found, summary = told(state, "")

@@ -16,8 +16,8 @@ from holdfast.core.fence import fenced
 from holdfast.core.lines import Account, records
 from holdfast.core.preserve import block
 from holdfast.core.redact import Redactor
+from holdfast.core.speaker import SENT
 from holdfast.core.touched import bare, is_check
-from holdfast.core.transcript import SENT
 from holdfast.core.units import LONGEST
 from holdfast.core.worth import weighed
 from hooks import WRONG

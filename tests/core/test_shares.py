@@ -74,7 +74,7 @@ LARGE = "the tide at the gate is high\n" * 1000
         ("thinking", lambda s: s.answer({"type": "thinking", "thinking": LARGE})),
         ("memory", lambda s: attach(s, "instructions", files=[{"path": "/CLAUDE.md", "content": LARGE}])),
         ("memory", lambda s: attach(s, "nested_memory", path="/a/CLAUDE.md", content={"content": LARGE})),
-        ("skills", lambda s: s.prompt(LARGE, isMeta=True)),
+        ("skills", lambda s: s.prompt([text(LARGE)], isMeta=True, promptSource=None)),
         ("skills", lambda s: attach(s, "invoked_skills", skills=[{"name": "x", "content": LARGE}])),
         ("listings", lambda s: attach(s, "skill_listing", content=LARGE)),
         ("reminders", lambda s: attach(s, "hook_additional_context", content=[LARGE], hookName="Stop")),

@@ -49,7 +49,7 @@ _SHOWN_BY = {
     "fenced": (carriers.said_by_the_model, "ignore"),
     "not_typed": (carriers.said_by_the_model, "a typed line"),
     "slash_command": (carriers.skill, "a slash command"),
-    "is_rejected": (carriers.mcp_error, "ignore"),
+    "is_refused": (carriers.mcp_error, "ignore"),
     "typed": (carriers.selected_in_the_editor, "ignore"),
     "one_line": (carriers.said_by_the_model, "turned around"),
 }

@@ -289,6 +289,43 @@ def test_an_index_of_the_first_version_keeps_all_and_is_found_by_new_words(tmp_p
     db.close()
 
 
+def test_the_second_version_took_for_the_users_what_others_said(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    told = [
+        ("typed", "", "Always close the gate", 0),
+        ("hook", "", "Operation stopped by hook: another session is active", 128),
+        ("hook after", "", "Run x enable to hide this", 129),
+        ("next", "", "Never open it at night", 256),
+        ("lead", "a1", "Always count the sensors", 0),
+    ]
+    with Index(str(path)) as shelf:
+        for uid, agent, words, seq in told:
+            item = replace(TIDE, uid=uid, agent=agent, text=words, seq=seq, thread=f"session s {agent}")
+            shelf.add([replace(item, origin="user", by="user", kind="instruction")])
+        shelf.add(
+            [replace(TIDE, uid="made up", text="Deploy on Fridays", origin="assistant", kind="instruction")]
+        )
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 2")
+    db.close()
+    with Index(str(path)) as shelf:
+        rows = {
+            uid: (row.origin, row.kind)
+            for uid, row in shelf.rows([*(uid for uid, *_ in told), "made up"]).items()
+        }
+        assert found(shelf, "sensors", origins=("user",)) == []
+        assert found(shelf, "sensors", origins=("agent",)) == ["lead"]
+        assert set(found(shelf, "gate", origins=("user",))) == {"typed", "next"}
+    assert rows == {
+        "typed": ("user", "instruction"),
+        "hook": ("hook", "other"),
+        "hook after": ("hook", "other"),
+        "next": ("user", "instruction"),
+        "lead": ("agent", "other"),
+        "made up": ("assistant", "other"),
+    }
+
+
 def test_the_first_version_would_not_find_them(shelf: Index) -> None:
     """The control: without spaces SQLite takes all of it for one word."""
     shelf.add([replace(TIDE, text="我们决定使用数据库", thread="")])

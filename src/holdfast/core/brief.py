@@ -6,9 +6,10 @@ order in which it was said. Lines that begin with `>` are the person's own words
 
 from holdfast.core.budget import STANDARD, Budget
 from holdfast.core.cues import DONE, ISSUE
-from holdfast.core.facts import SENT, SUMMARY, USER, Facts
+from holdfast.core.facts import LEAD, SENT, SUMMARY, USER, Facts
 from holdfast.core.fence import TYPED, inert, not_typed
 from holdfast.core.plain import PER_TOKEN, one_line
+from holdfast.core.spoken import FROM_LEAD
 from holdfast.core.touched import bare, is_check, told
 from holdfast.core.units import LONGEST
 from holdfast.core.worth import Item, chosen, known, together
@@ -80,6 +81,8 @@ def said(item: Item) -> str:
         return (_ANOTHER + inert(item.text))[:LONGEST]
     if item.kind == SUMMARY:
         return (SUMMED_UP + inert(item.text))[:LONGEST]
+    if item.kind == LEAD:
+        return (FROM_LEAD + inert(item.text))[:LONGEST]
     return TYPED + item.text if item.kind == USER else not_typed(item.text)
 
 

@@ -6,7 +6,7 @@ most. What somebody pinned comes first, what was evicted does not come at all.
 
 from holdfast.core import config
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
-from holdfast.core.facts import ACCEPTED, ANSWER, PLAN, REFUSED, USER
+from holdfast.core.facts import ACCEPTED, ANSWER, LEAD, PLAN, REFUSED, USER
 from holdfast.core.plain import PER_TOKEN, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.worth import Item
@@ -109,7 +109,7 @@ STANDARD = of(config.STANDARD, {})
 
 def compartment(item: Item) -> str:
     """What it is about."""
-    if item.kind == USER:
+    if item.kind in (USER, LEAD):
         return SAFETY if item.cls == INSTRUCTION else ACTIVE
     return _BY_KIND.get(item.kind) or _BY_CLASS.get(item.cls, AMBIENT)
 

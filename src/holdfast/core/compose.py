@@ -130,7 +130,7 @@ class Composer(Quoted):
             heard = state.heard
             items.append(
                 "There is no transcript to read: all that is known is what hooks were told "
-                f"({heard.calls} tool calls, {heard.failures} failed, {heard.prompts} prompts)"
+                f"({heard.calls} tool calls, {heard.failures} failed, {heard.typed} prompts)"
             )
         elif state.behind:
             share = 100 * state.behind.offset // max(1, state.seen.start)

@@ -5,7 +5,7 @@ redacted whole before it is cut. What a rewind abandoned is never taken in; what
 the session comes as an attachment, or between its own fences, and is not taken in either.
 """
 
-from holdfast.core import rules, spoken
+from holdfast.core import rules, speaker, spoken, waiting
 from holdfast.core.cues import INSTRUCTION, OTHER, judge, terms_of
 from holdfast.core.fence import outside
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
@@ -23,14 +23,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.core.spoken import Redact
 
-#: Since version 2 the words that were typed are kept, to hold a summary against, and of a summary nothing
-#: is kept that it ascribes to the user.
+#: Since version 2 the words that were typed are kept, to hold a summary against; of a summary nothing is
+#: kept that it ascribes to the user; and what hooks, the client and a lead say is not the user's.
 VERSION, _FIRST = 2, 1
 _HEAD = b'{"v":%d,"sum":'
 #: Who said it, or what kind of text it is.
-USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPTED, SENT = range(11)
+USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPTED, SENT, LEAD = range(12)
 #: What a person said, or said yes to.
 AGREED = (USER, ANSWER, ACCEPTED)
+#: All that was asked for: in a subagent by its lead, which is no person.
+ASKED = (*AGREED, LEAD)
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 _MOST_RULES = 24
@@ -38,7 +40,7 @@ MARK, _MOST_RECENT = 12, 64
 #: Characters of one text and of all that was typed that are kept to hold a summary against.
 _MOST_TYPED, _MOST_TYPED_IN_ALL = 8_000, 120_000
 #: Of one text at most so many units: of what is longer the beginning and the end.
-_MOST_OF_ONE = {USER: 24, AGENT: 24, ACCEPTED: 24}
+_MOST_OF_ONE = {USER: 24, LEAD: 24, AGENT: 24, ACCEPTED: 24}
 _MOST_OF_ANY = 64
 #: Turns after which a unit is worth one less when there are too many; and so many of one text were typed.
 _FADES, _FEW = 150, 8
@@ -47,7 +49,7 @@ _FADES, _FEW = 150, 8
 _REPLACED, _ASKED, _WORDS, _NEAR = 0.8, 0.4, 50, 12
 
 
-_QUEUED, _HEADED = (b'"type":"queue-operation"', b'"operation":"enqueue"'), 400
+_QUEUED, _HEADED = b'"type":"queue-operation"', 400
 #: What is left of a quotation, or of code, says nothing.
 _NOTHING = " >`~-=_*#|."
 #: To accept a plan and have the window emptied for it is a rejection, too, in the session it was made in.
@@ -80,6 +82,7 @@ class Facts:
         # they tell how far its transcript had been taken in.
         self.recent: list = []
         self.begun = 0  # whether the first line that has a place in the conversation was seen
+        self.waiting: list = []  # prompts in the client's queue (`waiting`)
         self.touched = Touched()
 
     @property
@@ -90,14 +93,12 @@ class Facts:
 
     # One record after the other
 
-    def overhear(self, raw: bytes, redact: "Redact") -> None:
+    def overhear(self, raw: bytes, offset: int, redact: "Redact") -> None:
         """Note what no entry says: a prompt that was queued, and whether the transcript has its beginning
         (of one that was cut off not all is known that was typed)."""
         head = raw[:_HEADED].replace(b" ", b"")  # spaced or not, as who writes the file likes it
-        if all(map(head.__contains__, _QUEUED)):
-            words = text(load_record(raw.decode("utf-8", "replace")), "content")
-            if words[:1] not in ("", "<"):
-                self._hear(redacted(words, redact))
+        if _QUEUED in head:
+            self._queued(load_record(raw.decode("utf-8", "replace")), offset, redact)
         if not self.begun and b'"parentUuid":' in head:
             self.begun = 1
             self.typed_lost += b'"parentUuid":null' not in head or b'"compact_boundary"' in raw
@@ -116,12 +117,18 @@ class Facts:
             self.cwd = redact(normal_path(entry.cwd))
         if entry.branch and entry.branch != self._branch:
             self._branch, self.branch = entry.branch, excerpt(redact(entry.branch), 200)
+        if self.waiting and entry.kind in ("prompt", "boundary", "answer"):
+            self._said_late(waiting.GIVEN_BEFORE if entry.kind == "answer" else 1, redact)
         if entry.kind == "answer" and not entry.failed:
             self._answer(record, entry, redact)
         elif entry.kind == "prompt":
-            self._prompt(spoken.typed(record), entry, redact, spoken.accepted(record))
+            is_lead = entry.speaker == speaker.AGENT and not entry.plan
+            words = (spoken.sent(record) if is_lead else "") or spoken.typed(record)
+            self._prompt(words, entry, redact, spoken.accepted(record), LEAD if is_lead else USER)
         elif entry.kind == "queued":
-            self._prompt(spoken.joined(record["attachment"].get("prompt")), entry, redact)
+            words = spoken.joined(record["attachment"].get("prompt"))
+            waiting.drop(self.waiting, words)
+            self._prompt(words, entry, redact)
         elif entry.kind == "boundary" and self.turns not in (turns for turns, _ in self.compacted):
             self.compacted = [*self.compacted[1 - _MOST_COMPACTIONS :], [self.turns, entry.offset]]
         elif entry.kind == "summary":
@@ -198,7 +205,20 @@ class Facts:
                 del self.worths[sum(row[0] < saying[5] for row in self.units) :]
                 return
 
-    def _prompt(self, words: str, entry: Entry, redact: "Redact", plan: str = "") -> None:
+    def _queued(self, record: dict, offset: int, redact: "Redact") -> None:
+        """Take in a line of the client's queue; its words are evidence even where they never left it."""
+        waiting.queue(self.waiting, record, offset, redact)
+        words = text(record, "content")
+        if text(record, "operation") == "enqueue" and words and speaker.of_words(words) == speaker.USER:
+            self._hear(redacted(words, redact))
+
+    def _said_late(self, since: int, redact: "Redact") -> None:
+        for _, offset, words, _ in waiting.late(self.waiting, since):
+            entry = Entry()
+            entry.offset = offset
+            self._prompt(words, entry, redact)
+
+    def _prompt(self, words: str, entry: Entry, redact: "Redact", plan: str = "", kind: int = USER) -> None:
         words = outside(words[: 4 * LOOKED_AT])
         says = words.strip(_NOTHING + "\n")
         if (not says or words.strip() in spoken.TO_CLIENT) and not plan:
@@ -208,7 +228,7 @@ class Facts:
             if saying[0] == SAID_MID:
                 saying[0] = SAID_LAST  # nothing followed it: that is what the model ended with
                 break
-            if saying[0] == USER:
+            if saying[0] in (USER, LEAD):
                 break
         if len(words) < _WORDS and self.sayings and self.sayings[-1][0] == SAID_LAST:
             last = self.sayings[-1][5]
@@ -216,7 +236,7 @@ class Facts:
             for row in [row for row in self.units[-_NEAR:] if row[0] == last and "?" in row[1]][-1:]:
                 row[3] += _ASKED
         self._plan(ACCEPTED, plan, entry, redact)
-        self._say(USER, words, entry, redact)
+        self._say(kind, words, entry, redact)
         self._mentions(f"{plan}\n{words}", redact, TYPED)
 
     def _note(self, record: dict, entry: Entry, redact: "Redact") -> None:
@@ -227,7 +247,11 @@ class Facts:
         self._prompt(spoken.slash_command(record), entry, redact)
 
     def _results(self, record: dict, entry: Entry, redact: "Redact") -> None:
-        self._say(USER, spoken.beside_results(record), entry, redact)
+        beside = spoken.beside_results(record)
+        if self.waiting:
+            waiting.drop(self.waiting, beside)
+            waiting.answered(self.waiting)
+        self._say(USER, beside, entry, redact)
         for block in spoken.blocks(record):
             if block.get("type") == "tool_result":
                 known = self.open.pop(text(block, "tool_use_id")[:64], None)
@@ -240,7 +264,7 @@ class Facts:
         failed = block.get("is_error") is True
         if spoken.REASON in words and tool.startswith("mcp__"):
             self._hear(redacted(words.partition(spoken.REASON)[2], redact))  # perhaps the user's
-        if failed and spoken.is_rejected(record, tool, words):
+        if failed and speaker.is_refused(record, tool, words):
             # Apart: what was rejected is the model's, the reason is the person's.
             reason = spoken.reason(record, words)
             if tool == "ExitPlanMode" and not reason:
@@ -290,7 +314,7 @@ class Facts:
         words = redacted(outside(words[: 4 * LOOKED_AT]), redact)
         if self.cwd and len(self.cwd) > 3:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
-        typed = kind in (*AGREED, REFUSED)
+        typed = kind in (*ASKED, REFUSED)
         found = [(unit, form) for unit, form in units(words, typed) if unit.strip(_NOTHING)]
         most = _MOST_OF_ONE.get(kind, _MOST_OF_ANY)
         if len(found) > most:
@@ -351,7 +375,7 @@ class Facts:
         def worth(row: list) -> float:
             kind, _, turn = by_number[row[0]][:3]
             age = (self.turns - turn) / _FADES
-            if kind not in AGREED:
+            if kind not in ASKED:
                 return float(row[3] - age)
             return float(row[3] + (2.5 - min(1.0, age) if lengths[row[0]] <= _FEW else 1.5 - age))
 
@@ -369,12 +393,14 @@ class Facts:
         rest = dump({**saved, "touched": self.touched.__dict__})[1:].encode()
         return b"%s%d,%s" % (_HEAD % VERSION, checksum(rest), rest)
 
-    def renew(self) -> None:
-        """From version 1: without what a summary ascribed to the user. What was typed is known in part."""
+    def renew(self, in_subagent: bool) -> None:
+        """From version 1: without what a summary ascribed to the user, and with its speaker for what was
+        taken for the user's. What was typed is known in part."""
         from holdfast.core.ascribed import QUOTES, without
 
+        _ascribe(self, in_subagent)
         kinds = {saying[5]: saying[0] for saying in self.sayings}
-        self.typed = [row[1] for row in self.units if kinds[row[0]] in AGREED]
+        self.typed = [row[1] for row in self.units if kinds[row[0]] in ASKED]
         self.typed_lost = 1
         self.units = [
             row
@@ -389,7 +415,7 @@ class Facts:
         self.sayings = [saying for saying in self.sayings if saying[5] in kept]
 
 
-def parse(data: bytes, where: str) -> Facts:
+def parse(data: bytes, where: str, in_subagent: bool = False) -> Facts:
     try:
         version = next((one for one in (VERSION, _FIRST) if data.startswith(_HEAD % one)), 0)
         start = data.index(b",", len(_HEAD)) + 1
@@ -401,10 +427,25 @@ def parse(data: bytes, where: str) -> Facts:
         facts.touched.__dict__.update(saved.pop("touched"))
         facts.__dict__.update(saved)
         if version < VERSION:
-            facts.renew()
+            facts.renew(in_subagent)
     except (*UNREADABLE, KeyError, TypeError, AttributeError) as problem:
         raise Damaged(f"{where} is not what holdfast writes there: {problem}") from problem
     return facts
+
+
+def _ascribe(facts: Facts, in_subagent: bool) -> None:
+    """Give what version 1 took for the user's to whoever said it."""
+    first: dict[int, str] = {}
+    for row in facts.units:
+        first.setdefault(row[0], row[1])
+    theirs = [saying for saying in facts.sayings if saying[0] == USER]
+    if in_subagent:
+        facts.rules = []  # no person made them
+        for saying in theirs:
+            saying[0] = LEAD
+    gone = {saying[5] for saying in theirs if speaker.of_words(first.get(saying[5], "")) != speaker.USER}
+    facts.units = [row for row in facts.units if row[0] not in gone]
+    facts.sayings = [saying for saying in facts.sayings if saying[5] not in gone]
 
 
 def _last_of(command: str) -> str:

@@ -16,6 +16,7 @@ from holdfast.core.seen import (
     numbers,
     tally,
 )
+from holdfast.core.speaker import INTERRUPTED, REFUSED, USER
 from holdfast.core.transcript import Entry, count, normal_path
 
 _RUNNERS = frozenset(
@@ -28,7 +29,7 @@ _COMMITTING = frozenset("commit rebase merge cherry-pick revert am pull".split()
 _SEPARATORS = str.maketrans(";&|()", "     ")
 #: Without one of these a command writes nothing that could be taken for another.
 _WRITES = ("'", '"', "<<", "#")
-_DENIALS = ("The user doesn't want to", "User rejected", "[Request interrupted")
+_DENIALS = (REFUSED, "User rejected", INTERRUPTED)
 _ANSWERING = ("answer", "result", "boundary", "micro")
 _ACTING = ("answer", "result", "prompt", "queued")
 #: Clients from this one on compact while nobody is there (after 54 minutes, by default). A pause of so many
@@ -129,10 +130,10 @@ def _prompt(seen: Seen, entry: Entry) -> int:
 def _typed(seen: Seen, entry: Entry, parent: int) -> None:
     """A prompt, or another line of the user's side. One that was queued has no place to go back to."""
     seen.prompted += 1
-    typed = entry.kind != "note"
-    _keep(seen, "prompts", [parent, entry.offset, entry.length, 1 if typed else 0])
-    if typed:
-        seen.typed += 1
+    is_typed = entry.plan or entry.speaker == USER
+    _keep(seen, "prompts", [parent, entry.offset, entry.length, _asks(entry, is_typed)])
+    if entry.kind != "note":
+        seen.typed += is_typed
         seen.messages += 1
     if entry.plan:
         _keep(seen, "plans", [entry.offset, entry.length])
@@ -141,6 +142,11 @@ def _typed(seen: Seen, entry: Entry, parent: int) -> None:
     if entry.task:
         _came_back(seen, entry)
     seen.meter.add(entry)
+
+
+def _asks(entry: Entry, is_typed: bool) -> int:
+    """Who asks for work: 1 a person, 2 the lead of this subagent; 0 nobody."""
+    return 1 if is_typed else 2 if entry.kind == "prompt" else 0
 
 
 def _came_back(seen: Seen, entry: Entry) -> None:

@@ -5,7 +5,7 @@ this is all there is. Counters and sizes only, no text. The transcript, where th
 truth: what stdin says is laid over it until the file has caught up, never added to it twice.
 """
 
-from holdfast.core import sizes
+from holdfast.core import sizes, speaker
 from holdfast.core.events import Event, calls, exit_code, ran_out, was_run
 from holdfast.core.jsontext import text
 from holdfast.core.seen import LONGEST_STEP_MS, counter, fingerprint, tally
@@ -27,11 +27,11 @@ _TELLING = (
 )
 _MOST_EVENTS, _MOST_TASKS, _MOST_PENDING = 64, 64, 64
 _SAVED = (
-    "prompts calls failures batches stops compactions cut units tokens messages reads edited tools_used "
-    "subagents compacting awaits told window window_of first_at last_at model model_at cwd transcript "
-    "ended trouble project events tools tasks pending client active saved owed green injected lost cold "
-    "guard burst habit pressed tree broke tests committed logged process full role last board mail asked "
-    "started begun summarised autosave talked resumed"
+    "prompts typed calls failures batches stops compactions cut units tokens messages reads edited "
+    "tools_used subagents compacting awaits told window window_of first_at last_at model model_at cwd "
+    "transcript ended trouble project events tools tasks pending client active saved owed green injected "
+    "lost cold guard burst habit pressed tree broke tests committed logged process full role last board "
+    "mail asked started begun summarised autosave talked resumed"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -41,7 +41,7 @@ PROMPT = "prompt"
 
 class Heard:
     # Since the session began.
-    prompts = calls = failures = batches = stops = compactions = cut = 0
+    prompts = typed = calls = failures = batches = stops = compactions = cut = 0
     # Since the last compaction.
     units = tokens = 0.0
     messages = reads = edited = tools_used = subagents = 0
@@ -181,6 +181,7 @@ def _end(heard: Heard, event: Event) -> None:
 
 def _prompt(heard: Heard, event: Event) -> None:
     heard.prompts += 1
+    heard.typed += speaker.of_payload(text(event.data, "prompt")) == speaker.USER
     heard.messages += 1
     _weigh(heard, PROMPT, sizes.leaves(event.data.get("prompt")), sizes.PER_ITEM)
 

@@ -5,7 +5,7 @@ entry, so that what is told of the window's parts is told of the very sizes the 
 0 for what belongs to something that was counted before: a call counts, its result does not.
 """
 
-from holdfast.core import sizes
+from holdfast.core import sizes, speaker
 from holdfast.core.jsontext import text
 from holdfast.core.seen import counter
 from holdfast.core.spoken import blocks
@@ -23,18 +23,10 @@ _UNKNOWN = ("tool", "", "")
 _FOREIGN = "mcp__"
 #: What a call is known by, where it names no file.
 _NAMED_BY = ("command", "pattern", "url", "query", "skill", "description", "subject")
-#: The client's own words beside what was typed, and in lines of their own.
-_REMINDS = ("<system-reminder", "<ide_")
-_MACHINE = ("<", "[", "Caveat:")
 _NOTIFIES = "<task-notification"
 _SKILL = "Base directory for this skill: "
 #: What holdfast itself says begins so, behind at most so many characters of the client's.
 _FENCE, _FENCE_AT = "<holdfast-", 200
-_FILES = frozenset(
-    "file edited_text_file compact_file_reference already_read_file directory pdf_reference "
-    "selected_lines_in_ide opened_file_in_ide read_truncation_notice edited_image_file".split()
-)
-_MEMORY = frozenset("instructions nested_memory relevant_memories".split())
 _LISTINGS = {
     "deferred_tools_delta": "list of tools",
     "mcp_instructions_delta": "list of servers",
@@ -115,7 +107,7 @@ class Origins:
             return self.calls.get(tag(words, "tool-use-id"), _AGENT)
         if words.startswith("<command-"):
             return _PROMPT
-        if record.get("isMeta") is not True or words.startswith(_MACHINE):
+        if speaker.of_user_line(record, words) != speaker.FILE:
             return ("reminder", "", "local commands" if words.startswith("<") else "notes")
         called = self.calls.get(text(record, "sourceToolUseID"))
         first = words.removeprefix(_SKILL).strip().partition("\n")[0]
@@ -167,7 +159,7 @@ def _server(tool: str) -> str:
 
 def _beside(block: dict) -> "Key":
     """A text beside a result or in a prompt: a person's, unless the client put it there."""
-    is_typed = not text(block, "text").lstrip().startswith(_REMINDS)
+    is_typed = speaker.of_block(text(block, "text")) == speaker.USER
     return _PROMPT if is_typed else ("reminder", "", "beside prompts")
 
 
@@ -192,10 +184,10 @@ def _within(given: dict, kind: str, is_rereading: bool) -> "dict[Key, float]":
     content = given.get("content")
     inside = content if type(content) is dict else {}
     path = text(given, "filename") or text(given, "path") or text(inside, "path")
-    if kind in _FILES:
+    if kind in speaker.FILES:
         origin = "image" if inside.get("type") == "image" else "reread" if is_rereading else "file"
         return {(origin, "", normal_path(path)): 1.0}
-    if kind in _MEMORY:
+    if kind in speaker.MEMORY:
         files = given.get("files")
         found = [one for one in files if type(one) is dict] if type(files) is list else []
         return {("memory", "", text(one, "path")): sizes.leaves(one) for one in found} or {

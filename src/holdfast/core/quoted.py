@@ -4,12 +4,13 @@ Every text is redacted whole, then put on one line, then cut: a secret that is c
 recognised.
 """
 
-from holdfast.core import spoken
+from holdfast.core import speaker, spoken
 from holdfast.core.fence import outside
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import names_key_file
 from holdfast.core.seen import Seen, fingerprint
+from holdfast.core.speaker import AGENT, USER
 from holdfast.core.spoken import joined, tail
 from holdfast.core.state import State
 from holdfast.core.touched import bare
@@ -47,8 +48,10 @@ class Quoted:
         return place_of(turn, entry)
 
     def _prompt(self, row: list) -> str:
-        words = "".join(self._asked(record) for record in self.words(*row[1:3]))
-        return self._redacted(words)
+        """What somebody asked for, and who, where that was no person."""
+        records = self.words(*row[1:3])
+        words = self._redacted("".join(self._asked(record) for record in records))
+        return spoken.FROM_LEAD + words if words and self.state.agent and _is_leads(records) else words
 
     def _redacted(self, words: str) -> str:
         """Without what holdfast said, and what is private."""
@@ -56,7 +59,11 @@ class Quoted:
 
     def _asked(self, record: dict) -> str:
         attachment = record.get("attachment")
-        return joined(attachment.get("prompt")) if type(attachment) is dict else spoken.asked(record)
+        if type(attachment) is dict:
+            return joined(attachment.get("prompt"))
+        # A state of an older version has places of what nobody asked for.
+        who = speaker.of_user_line(record, spoken.said(record)[: spoken.HEAD])
+        return spoken.asked(record) if who in (USER, AGENT) or spoken.plan(record) else ""
 
     def _planned(self, place: list) -> str:
         """As the model proposed it, or as it was accepted."""
@@ -144,6 +151,12 @@ class Quoted:
     def _short(self, path: str) -> str:
         inside = path.removeprefix(self.project.rstrip("/") + "/")
         return excerpt(self.redact(inside), 200)
+
+
+def _is_leads(records: list) -> bool:
+    """Whether none of them is a person's."""
+    who = [speaker.of_user_line(record, spoken.said(record)[: spoken.HEAD]) for record in records]
+    return USER not in who
 
 
 def place_of(turn: int, entry: str) -> str:

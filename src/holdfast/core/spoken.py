@@ -1,13 +1,14 @@
-"""What a record of the transcript says, and who says it: a person, the model, a tool, or the client.
+"""What each speaker says in a record of the transcript: their words, without what stands around them.
 
-Only what a person typed may be told as theirs. Whatever else stands in a record (what they look at in
-their editor, a report, an error that speaks in their name) is somebody else's.
+`speaker` decides who speaks. Only what a person typed may be told as theirs.
 """
 
+from holdfast.core import speaker
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import public
-from holdfast.core.transcript import SENT, tag
+from holdfast.core.speaker import REFUSED, SENT, USER
+from holdfast.core.transcript import tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,14 +18,10 @@ if TYPE_CHECKING:
 
 #: So much of one text is looked at; and no secret is longer than what of it is not kept.
 LOOKED_AT, _SPARE = 1 << 16, 1 << 12
-#: What the client writes when the person says no, and before the reason they gave.
-_REJECTED, REASON = "The user doesn't want", "the user said:\n"
-#: Clients from 2.1.179 (which does not) to 2.1.211 (which does) began to mark that.
-_MARKED_SINCE = [2, 1, 211]
+#: What the client writes before the reason that a person gave for their no.
+REASON = "the user said:\n"
 #: What the client adds to that reason, and what it says in their name where they gave none.
 _ADDED, _GAVE_NONE = "\n\nNote: The user's next message", "The user wants to clarify these questions."
-#: Tools that print what they like, also that.
-_FOREIGN = "mcp__"
 _ANSWERED = (
     "User has answered your questions: ",
     "Your questions have been answered: ",
@@ -32,8 +29,6 @@ _ANSWERED = (
 )
 _GO_ON = ("You can now continue", "Read the answers carefully")
 _MOST_QUESTIONS, _QUESTION = 8, 140
-#: Beside what a person typed the client puts what they look at in their editor, and reminders.
-_WRITTEN = ("<command-", "<local-command", "<bash-std", "<task-notification")
 #: How a command for the model begins: one that the client carries out itself is written in another order.
 _FOR_MODEL = "<command-message>"
 #: What may be typed and is nothing for the model.
@@ -43,11 +38,12 @@ TO_CLIENT = ("", "/compact", "/clear", "/exit", "/quit")
 _EDITED = "## Approved Plan (edited by user):\n"
 _BEGIN_WITH = "Implement the following plan:\n\n"
 _MADE_IN, _FEEDBACK = "read the full transcript at: ", "\n\nUser feedback on this plan: "
-_NOT_TYPED = ("<system-reminder", "<ide_", "<bash-", *_WRITTEN)
 #: The client's own words stand at the end; a summary may say the same further up.
 _AROUND = 800
 #: Characters of what the client says before what it hands over.
-_HEAD = 200
+HEAD = 200
+#: Before what the lead of a subagent asks of it: those are not the words of a person.
+FROM_LEAD = "From the lead: "
 _SUMMARY_ENDS = (
     "If you need specific details from before",
     "Please continue the conversation",
@@ -94,71 +90,54 @@ def accepted(record: dict) -> str:
 
 
 def asked(record: dict) -> str:
-    """What a person wants done: in their words, or by the plan they accepted."""
+    """What is to be done: in the words of who asks for it, or by the plan that a person accepted."""
     return "\n".join(filter(None, (plan(record), typed(record))))
 
 
 def typed(record: dict) -> str:
+    """What was typed, in a line that holds a prompt: by a person, or, in a subagent, by its lead."""
     if plan(record):
         return _behind(record)[1]
     message = record.get("message")
     content = message.get("content") if type(message) is dict else None
     if type(content) is not list:
         words = joined(content)
-        return slash_command(record) if words.startswith(_WRITTEN) else words
+        return slash_command(record) if speaker.is_command(words) else words
     texts = [text(block, "text") for block in content if type(block) is dict]
-    return "\n".join(words for words in texts if not words.lstrip().startswith(_NOT_TYPED))
+    return "\n".join(words for words in texts if speaker.of_block(words) == USER)
 
 
 def beside_results(record: dict) -> str:
-    """What was typed while a tool ran; the client's own remarks are in brackets."""
-    if record.get("isMeta") is True:
-        return ""
+    """What was typed while a tool ran."""
     texts = [text(block, "text") for block in blocks(record) if block.get("type") == "text"]
-    return "\n".join(words for words in texts if words.lstrip()[:1] not in ("<", "["))
+    return "\n".join(words for words in texts if speaker.of_block_beside(record, words) == USER)
 
 
 def slash_command(record: dict) -> str:
     """A slash command with what was typed after it; alone it is a prompt only where it gives the model
     something to do. Only where the client writes it: elsewhere the same tags are anybody's words."""
     words = said(record)
-    if not words.startswith("<command-") or record.get("isMeta") is True:
+    if not speaker.is_typed_command(record, words):
         return ""
     command, given = tag(words, "command-name"), tag(words, "command-args")
-    if not command.startswith("/") or "sourceToolUseID" in record:  # a skill that the model has loaded
+    if not command.startswith("/"):
         return ""
     if command and given:
         return f"{command} {given}"
     return command if words.startswith(_FOR_MODEL) else ""
 
 
-def is_rejected(record: dict, tool: str, words: str) -> bool:
-    """Whether a person said no: not a rule or another hook, and not a tool that only says so."""
-    kind = record.get("toolDenialKind")
-    if type(kind) is str:
-        return kind.startswith("user")
-    if "interruptedMessageId" in record:
-        return True
-    return words.startswith(_REJECTED) and not tool.startswith(_FOREIGN) and not _marks(record)
-
-
-def _marks(record: dict) -> bool:
-    """Whether its client marks what a person has denied: there what only says so was printed by a tool."""
-    parts = text(record, "version").split(".")
-    version = [int(part) for part in parts[:3] if part.isdecimal() and len(part) < 9]
-    return version >= _MARKED_SINCE
-
-
 def reason(record: dict, words: str) -> str:
     """What they said with their no. What an interrupted tool had printed by then is not theirs."""
     interrupted = "interruptedMessageId" in record and "toolDenialKind" not in record
-    said = words.partition(REASON)[2] if words.startswith(_REJECTED) and not interrupted else ""
+    said = words.partition(REASON)[2] if words.startswith(REFUSED) and not interrupted else ""
+    said = text(record, "userFeedback") or said
     return "" if said.startswith(_GAVE_NONE) else said.partition(_ADDED)[0]
 
 
 def answers(record: dict, words: str, redact: "Redact") -> list[tuple[str, str]]:
-    """(question and answer, what was noted beside it). Questions and options are the model's; the note
-    was typed."""
+    """(question and answer, what of it was typed). Questions and options are the model's; a note, and an
+    answer that is none of the options, were typed."""
     result = record.get("toolUseResult")
     given = result.get("answers") if type(result) is dict else None
     if type(result) is not dict or type(given) is not dict:
@@ -166,15 +145,35 @@ def answers(record: dict, words: str, redact: "Redact") -> list[tuple[str, str]]
             words = words.removeprefix(opening)
         said = min((words.partition(end)[0] for end in _GO_ON), key=len)
         return [(f"Asked and answered by the user: {said}", "")]
-    notes = result.get("annotations")
+    notes, offered = result.get("annotations"), _offered(result.get("questions"))
     found = []
     for question, answer in list(given.items())[:_MOST_QUESTIONS]:
         chosen = ", ".join(map(str, answer)) if type(answer) is list else str(answer)
         note = notes.get(question) if type(notes) is dict else None
         noted = text(note, "notes") if type(note) is dict else ""
+        if not noted and question in offered and _is_typed(chosen, offered[question]):
+            noted = chosen
         asked = excerpt(redacted(question, redact), _QUESTION)
         found.append((f"Asked: {asked} The user answered: {chosen}", noted))
     return found
+
+
+def _offered(questions: object) -> dict[str, list[str]]:
+    """The options of each question."""
+    found = {}
+    for one in questions if type(questions) is list else ():
+        options = one.get("options") if type(one) is dict else None
+        if type(options) is list:
+            found[text(one, "question")] = [text(each, "label") for each in options if type(each) is dict]
+    return found
+
+
+def _is_typed(answer: str, options: list[str]) -> bool:
+    """Whether something is left of an answer without the options that were chosen."""
+    for option in sorted(options, key=len, reverse=True):
+        if option:
+            answer = answer.replace(option, "")
+    return bool(answer.strip(" ,"))
 
 
 # The model, its agents, and the client
@@ -192,7 +191,7 @@ def sent(record: dict) -> str:
     """What another session has sent, as the client wraps it."""
     words = said(record)
     for opening in SENT:
-        if opening in words[:_HEAD]:
+        if opening in words[:HEAD]:
             name = opening[1:].partition(" ")[0]
             parts = [part.partition(opening) for part in words.split(f"</{name}>")]
             return "\n\n".join(part.partition(">")[2] for _, found, part in parts if found)

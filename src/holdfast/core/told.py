@@ -6,10 +6,22 @@ not room for all, what was worked with gives way to what was said: it can be loo
 
 from holdfast.core.brief import committed, known_items
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
-from holdfast.core.facts import ACCEPTED, AGENT, ANSWER, PLAN, REFUSED, SENT, SUMMARY, USER, Facts
+from holdfast.core.facts import (
+    ACCEPTED,
+    AGENT,
+    ANSWER,
+    LEAD,
+    PLAN,
+    REFUSED,
+    SENT,
+    SUMMARY,
+    USER,
+    Facts,
+)
 from holdfast.core.guard import under_pressure
 from holdfast.core.plain import excerpt
 from holdfast.core.quoted import place_of
+from holdfast.core.spoken import FROM_LEAD
 from holdfast.core.worth import KNOWN, Item, chosen, together
 
 TYPE_CHECKING = False
@@ -91,7 +103,8 @@ def fill(
             before = said[-1].removesuffix(where(item))  # one saying, one item
             said[-1] = f"{before}\n{item.text}{where(item)}"
         else:
-            said.append(("[ ] " if name == "Next Steps" else "") + item.text + where(item))
+            whose = FROM_LEAD if item.kind == LEAD else "[ ] " if name == "Next Steps" else ""
+            said.append(whose + item.text + where(item))
         last[name] = from_
 
 
@@ -161,7 +174,7 @@ def _homes(items: list[Item]) -> "dict[Saying, str]":
 
 
 def _section(item: Item, homes: "dict[Saying, str]") -> str:
-    if item.kind == USER:
+    if item.kind in (USER, LEAD):
         return "Standing Instructions" if item.cls == INSTRUCTION else "Goal"
     if item.kind in (AGENT, SENT):
         return "Agents"

@@ -3,37 +3,13 @@
 An entry keeps no text, only how large it is, where it stands and what it refers to.
 """
 
-from holdfast.core import sizes
+from holdfast.core import sizes, speaker
 from holdfast.core.jsontext import text as _text
 
 #: No context is larger; a larger number in a file is damage, not usage.
 MOST_TOKENS = 1 << 30
 #: No message has more blocks; what lies beyond is not worth a hook's time.
 _MOST_BLOCKS = 512
-#: How that begins which another session, or whatever else the client listens to, has sent.
-SENT = (
-    *("<teammate-message ", "<cross-session-message ", "<agent-message ", "<coordinator-relay "),
-    "<channel source=",
-)
-#: Prompts the client writes itself, in sessions of clients that do not yet mark them.
-_MACHINE = (
-    *SENT,
-    "Another Claude session sent a message:",
-    "Another Claude session sent a message while",
-    "A peer session sent a message while",
-    "Stop hook feedback:\n",
-    "<tick>",
-    "<command-",
-    "<local-command",
-    "<task-notification",
-    "<bash-",
-    "<system-reminder",
-    "[Request interrupted",
-    "Caveat: The messages below",
-    "This session is being continued",
-)
-
-
 #: What a client that was resumed writes for a call whose result it does not have.
 _CUT_SHORT = "[Tool call interrupted: the session ended"
 _NOTIFIES = "<task-notification>"
@@ -62,14 +38,16 @@ class Usage:
 class Entry:
     """One line that matters. Attributes a kind does not have keep these defaults.
 
-    kind: prompt (typed by a person, or a plan they accepted) | queued (typed while the model worked) |
-    note (any other user line) | result | summary | answer | attachment | boundary (compaction) | micro |
-    idle (the compaction before it was made because nobody was there) | system
+    kind: prompt (typed by a person, or a plan they accepted; in a subagent also what its lead asks) |
+    queued (typed while the model worked) | note (any other user line) | result | summary | answer |
+    attachment | boundary (compaction) | micro | idle (the compaction before it was made because nobody
+    was there) | system
     """
 
     kind = "system"
     uuid = parent = session = ""
     agent = ""
+    speaker = ""  # whose words a line holds, where they are not the model's or a tool's
     offset = length = 0
     units = tokens = 0.0
     thought_units = thought_tokens = 0.0
@@ -138,7 +116,7 @@ def _answer(made: Entry, record: dict) -> bool:
     made.kind = "answer"
     made.message = _text(message, "id")
     made.model = _text(message, "model")
-    made.failed = record.get("isApiErrorMessage") is True or made.model == "<synthetic>"
+    made.failed = speaker.is_client_answer(record, made.model)
     made.usage = usage(message.get("usage"))
     made.final = bool(message.get("stop_reason"))
     made.ends = made.final and message.get("stop_reason") != "tool_use"
@@ -203,15 +181,17 @@ def _user(made: Entry, record: dict) -> bool:
         made.results = results
         return True
     made.tokens += sizes.PER_ITEM
+    words = _opening(content)
+    who = made.speaker = speaker.of_user_line(record, words)
     if record.get("isCompactSummary") is True:
         made.kind = "summary"
         return True
-    words = _opening(content)
     made.plan = bool(_text(record, "planContent"))
-    made.kind = "prompt" if made.plan or _is_typed(record, words) else "note"
+    is_asked = who == speaker.AGENT and record.get("isSidechain") is True
+    made.kind = "prompt" if made.plan or who == speaker.USER or is_asked else "note"
     if made.kind == "note" and _NOTIFIES in words:
         made.task = tag(words, "task-id"), tag(words, "status")
-    made.denied = made.denied or words.startswith("[Request interrupted")
+    made.denied = made.denied or words.startswith(speaker.INTERRUPTED)
     return True
 
 
@@ -236,31 +216,21 @@ def tag(words: str, name: str) -> str:
     return words.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()
 
 
-def _is_typed(record: dict, words: str) -> bool:
-    if record.get("isMeta") is True or record.get("isVisibleInTranscriptOnly") is True:
-        return False
-    origin = record.get("origin")
-    if type(origin) is dict and "kind" in origin:
-        return bool(origin["kind"] == "human")
-    source = record.get("promptSource")
-    if type(source) is str:
-        return source != "system"
-    return not words.startswith(_MACHINE)
-
-
 def _attachment(made: Entry, record: dict) -> bool:
     attachment = record.get("attachment")
     if type(attachment) is not dict:
         return False
     made.kind = "attachment"
     made.units, made.tokens = sizes.of_attachment(attachment)
-    if attachment.get("type") == "queued_command" and attachment.get("commandMode") == "prompt":
-        # Typed while the model was working: it reaches the model as an attachment.
-        made.kind = "queued" if _is_typed(attachment, _opening(attachment.get("prompt"))) else "attachment"
+    words = _opening(attachment.get("prompt"))
+    made.speaker = speaker.of_attachment(attachment, words, record.get("isSidechain") is True)
+    if made.speaker == speaker.USER:  # typed while the model was working
+        made.kind = "queued"
     return True
 
 
 def _system(made: Entry, record: dict) -> bool:
+    made.speaker = speaker.of_record(record)
     subtype = record.get("subtype")
     if subtype == "compact_boundary":
         made.kind = "boundary"

@@ -10,9 +10,10 @@ from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, te
 from holdfast.core.facts import (
     ACCEPTED,
     AGENT,
-    AGREED,
     ANSWER,
+    ASKED,
     COMMIT,
+    LEAD,
     PLAN,
     REFUSED,
     SAID_LAST,
@@ -45,10 +46,11 @@ _KINDS = {
     COMMIT: 0.1,
     REFUSED: 0.2,
     SENT: 0.45,
+    LEAD: 0.8,
     KNOWN: 0.0,
 }
 #: What a session is given to do.
-_GIVEN = (USER, ACCEPTED)
+_GIVEN = (USER, ACCEPTED, LEAD)
 _FIRST, _LONG, _BEGINS = 0.5, -1.0, 0.3
 #: How many times as much counts what belongs to the newest prompt.
 _CURRENT = 2.718**0.7
@@ -157,7 +159,7 @@ def _worths(facts: Facts, sayings: dict[int, list], units: list, start: int) -> 
         if kind in _GIVEN:
             log += (_FIRST if prompt == 1 else 0.0) + (_LONG if lengths[number] > 8 else 0.0)
             log += _BEGINS if begins else 0.0  # there it says what it is about
-        stays = _TYPED_STAYS if kind in AGREED else _STAYS
+        stays = _TYPED_STAYS if kind in ASKED else _STAYS
         if row[4] in _LASTING:
             stays = min(1.0, stays * _LASTS)
         told = (offset < once) + (offset < again)

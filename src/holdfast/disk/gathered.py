@@ -36,7 +36,7 @@ _ATTACHED, _QUEUED = b'"type":"attachment"', b'"queued_command"'
 def load(home: Home, state: State) -> Facts:
     path = _path(home, state)
     try:
-        return parse(files.read(path, _LARGEST), path)
+        return parse(files.read(path, _LARGEST), path, bool(state.agent))
     except FileNotFoundError:
         return Facts()
     except (Damaged, BadInput, PermissionError) as problem:
@@ -163,7 +163,7 @@ def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
 
 def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until: float) -> None:
     for offset, raw, length in transcripts.live_lines(place, fd, stop, Account(), until):
-        _overhear(facts, raw, redact)
+        _overhear(facts, raw, offset, redact)
         if _ATTACHED not in raw[:600] or _QUEUED in raw[:2000]:
             for record in records(raw, Account()):
                 made = entry(record, offset, length)
@@ -173,9 +173,9 @@ def _take(facts: Facts, place: Seen, fd: int, stop: int, redact: "Redact", until
             break
 
 
-def _overhear(facts: Facts, raw: bytes, redact: "Redact") -> None:
+def _overhear(facts: Facts, raw: bytes, offset: int, redact: "Redact") -> None:
     try:
-        facts.overhear(raw, redact)
+        facts.overhear(raw, offset, redact)
     except MISTAKES:
         facts.missed += 1
 

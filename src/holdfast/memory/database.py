@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from holdfast.core import speaker
 from holdfast.core.ascribed import claims
 from holdfast.disk import files
 from holdfast.errors import BadInput, Damaged
@@ -41,6 +42,10 @@ ALTER TABLE vectors ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX by_change ON vectors (change);
 INSERT INTO counters VALUES ('vectors', 0), ('database', random());
 """
+#: Version 2 took for the user's what the lead of a subagent asked, and what a hook or the client said.
+_THEIRS = "SELECT id, agent, text, thread, seq FROM items WHERE origin = 'user' ORDER BY thread, seq"
+#: Items of one saying have places that differ in less than this.
+_SAYING = 128
 _FILES = ("", "-wal", "-shm")
 _TABLES = ("items", "places", "words", "vectors", "read", "counters")
 #: Busy, read-only, no room, no access: that is no damage.
@@ -153,16 +158,36 @@ def second(db: sqlite3.Connection) -> bool:
     return True
 
 
-def third(db: sqlite3.Connection) -> list[int]:
-    """Version 2 made version 3, in which only what the user typed is an instruction. Returns the items that
-    have to go: what others say that the user said, which may be what a summary made up."""
+def third(db: sqlite3.Connection) -> tuple[list[int], dict[int, str]]:
+    """Version 2 made version 3, in which only what the user typed is theirs, and an instruction. Return the
+    items that have to go: what others say that the user said, which may be what a summary made up; and of
+    those that have another speaker now the threads."""
     if db.execute("PRAGMA user_version").fetchone()[0] >= VERSION:
-        return []
+        return [], {}
+    changed = _ascribed(db)
     db.execute("UPDATE items SET kind = 'other' WHERE kind = 'instruction' AND origin <> 'user'")
     said = "collection IN ('sessions', 'decisions', 'issues') AND origin = 'assistant'"
     rows = db.execute(f"SELECT id, text FROM items WHERE {said}").fetchall()  # noqa: S608
     db.execute(f"PRAGMA user_version = {VERSION}")
-    return [at for at, words in rows if claims(words)]
+    return [at for at, words in rows if claims(words)], changed
+
+
+def _ascribed(db: sqlite3.Connection) -> dict[int, str]:
+    """Give what a hook, the client or the lead of a subagent said to them."""
+    changed: dict[int, str] = {}
+    last: tuple[str, int] = ("", -1)
+    who = speaker.USER
+    for at, agent, text, thread, seq in db.execute(_THEIRS).fetchall():
+        saying = thread, seq // _SAYING
+        if saying != last or not thread:
+            who = speaker.of_words(text)
+        if who == speaker.USER and agent:
+            who = speaker.AGENT
+        last = saying
+        if who != speaker.USER:
+            db.execute("UPDATE items SET origin = ?, by = ? WHERE id = ?", (who, who, at))
+            changed[at] = thread
+    return changed
 
 
 def mend(path: str) -> None:

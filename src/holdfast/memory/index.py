@@ -56,15 +56,22 @@ class Index:
         with self._writing() as db:
             if database.second(db):
                 self._index_pairs(db)
-            self._remove(db, database.third(db))
+            gone, changed = database.third(db)
+            for at in changed:
+                self._lose_vector(db, at)
+            self._index(db, changed.items())
+            self._remove(db, gone)
 
     def _index_pairs(self, db: sqlite3.Connection) -> None:
+        every = db.execute("SELECT id, thread, by, title, text, files FROM items").fetchall()
+        self._index(db, ((at, thread) for at, thread, *texts in every if any(map(is_unspaced, texts))))
+
+    def _index(self, db: sqlite3.Connection, those: Iterable[tuple[int, str]]) -> None:
         threads: dict[str, set[int]] = {}
-        for at, thread, *texts in db.execute("SELECT id, thread, by, title, text, files FROM items"):
-            if any(map(is_unspaced, texts)):
-                threads.setdefault(thread or f"\0{at}", set()).add(at)
-        for thread, those in threads.items():
-            self._write_words(db, thread, those)
+        for at, thread in those:
+            threads.setdefault(thread or f"\0{at}", set()).add(at)
+        for thread, ids in threads.items():
+            self._write_words(db, thread, ids)
 
     # What is kept
 

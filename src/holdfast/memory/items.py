@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from holdfast.clock import at as time_of
-from holdfast.core import cues, facts
+from holdfast.core import cues, facts, speaker
 from holdfast.core.facts import Facts
 from holdfast.core.fence import outside
 from holdfast.core.plain import excerpt, one_line
@@ -19,8 +19,11 @@ from holdfast.core.touched import OPENED, bare, is_check
 from holdfast.memory.shelf import LONGEST, Item
 from holdfast.memory.terms import key, shape, storable
 
-#: Who says what the facts of a session hold.
-_SPEAKERS = {facts.USER: "user", facts.AGENT: "agent", facts.SENT: "agent"}
+#: Who says what the facts of a session hold; all else is the model's.
+_SPEAKERS = {
+    facts.USER: speaker.USER,
+    **dict.fromkeys((facts.AGENT, facts.SENT, facts.LEAD), speaker.AGENT),
+}
 _COLLECTIONS = {cues.DECISION: "decisions", cues.DEAD_END: "decisions", cues.ISSUE: "issues"}
 #: Sections of a checkpoint whose items are items by themselves.
 _SECTIONS = {"Key Decisions": "decisions", "Active Issues": "issues"}
@@ -129,9 +132,9 @@ def of_facts(ground: Ground, known: Facts, time: Callable[[int], int]) -> list[I
     for saying, text, _, _, cls, _, _ in known.units:
         kind, offset, _, _, entry, _ = sayings[saying]
         count = number[saying] = number.get(saying, -1) + 1
-        origin = _SPEAKERS.get(kind, "assistant")
-        cls = cues.OTHER if cls == cues.INSTRUCTION and origin != "user" else cls
-        collection = _COLLECTIONS.get(cls, "sessions") if origin != "user" else "sessions"
+        origin = _SPEAKERS.get(kind, speaker.ASSISTANT)
+        cls = cues.OTHER if cls == cues.INSTRUCTION and origin != speaker.USER else cls
+        collection = _COLLECTIONS.get(cls, "sessions") if origin != speaker.USER else "sessions"
         # A session that was forked or resumed has copies of its lines; each is said once.
         uid = key("sessions", ground.project, entry, shape(text)) if collection == "sessions" else ""
         place = {"thread": thread, "seq": offset * 128 + min(count, 127), "kind": cls, "at": time(offset)}

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.core.speaker import SPEAKERS
+
 if TYPE_CHECKING:
     import numpy
 
@@ -27,7 +29,7 @@ COLLECTIONS = (
 )
 #: Whose words they are. Only those of the first may ever be rendered as an instruction. What the user of
 #: another machine typed is a `teammate`'s.
-ORIGINS = ("user", "assistant", "tool", "file", "web", "agent", "teammate")
+ORIGINS = (*SPEAKERS, "teammate")
 #: The longest text of one item; what is longer is cut into parts when it is fed.
 LONGEST = 2000
 MOST_SOURCES = 16

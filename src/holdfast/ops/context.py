@@ -249,7 +249,7 @@ def describe(
         session=state.session,
         transcript=path,
         turns=seen.turns or state.heard.batches + state.heard.stops,
-        prompts=seen.typed or state.heard.prompts,
+        prompts=seen.typed or state.heard.typed,
         tool_calls=seen.calls or state.heard.calls,
         compactions=seen.compacted or state.heard.compactions,
         # A last line that is not whole yet has not been read: it counts as skipped for now.

@@ -234,6 +234,7 @@ class _Player:
                 raise _WentBack
             if kind in ("prompt", "note"):
                 self.state.heard.prompts += 1
+                self.state.heard.typed += kind == "prompt"
                 due = "UserPromptSubmit"
             elif kind == "result":
                 due = "PostToolBatch"
