@@ -25,7 +25,8 @@ from holdfast.core import brief, checkpoint, fence, preserve, speaker, spoken, u
 from holdfast.core.events import from_hook
 from holdfast.core.fence import outside
 from holdfast.core.plain import one_line
-from holdfast.core.transcript import SENT, tag
+from holdfast.core.speaker import SENT
+from holdfast.core.transcript import tag
 from holdfast.disk import messages
 from holdfast.ops.board import post
 from hooks import encode, environ, run_hook

@@ -103,7 +103,7 @@ def recall(
     collection
         Only these: topics, checkpoints, decisions, issues, cold, sessions, commands, files, saves, learned.
     origin
-        Only what these said: user, assistant, tool, file, web, agent or teammate.
+        Only what these said: user, assistant, tool, file, web, hook, client, agent or teammate.
     type
         Only of these kinds: of a topic its type, else decision, deadend, issue, resolved, failed, check, …
     project
@@ -173,7 +173,7 @@ def timeline(
     collection
         Only these: topics, checkpoints, decisions, issues, cold, sessions, commands, files, saves, learned.
     origin
-        Only what these said: user, assistant, tool, file, web, agent or teammate.
+        Only what these said: user, assistant, tool, file, web, hook, client, agent or teammate.
     type
         Only of these kinds: of a topic its type, else decision, deadend, issue, resolved, failed, check, …
     project
