@@ -116,7 +116,7 @@ def _shown(value: object) -> None:
     if type(value).__str__ is not object.__str__ and not isinstance(value, list):
         if words := str(value):
             print(words)  # says itself what it is: nothing is wrapped, so that a diff stays a patch
-        else:  # beside the output, which may be read by a program
+        elif not getattr(value, "is_quiet", False):  # beside the output, which may be read by a program
             print("holdfast: nothing to show here yet", file=sys.stderr)
         return
     from holdfast.cli.show import show

@@ -39,6 +39,11 @@ class Watched:
     saved: dict[str, object]
     exit_code: int = 0
 
+    @property
+    def is_quiet(self) -> bool:
+        """Below the limits there is nothing to say, and scripts expect no word."""
+        return True
+
     def __str__(self) -> str:
         return "\n".join(self.said)
 
