@@ -21,7 +21,7 @@ from harness import REPO, progress, table
 from truths import Corpora, NotMeasured, Row
 
 CORPUS = Path(os.environ.get("HOLDFAST_CORPUS", REPO.parent / "shared" / "corpus"))
-SECTIONS = ("speakers", "verdicts", "decisions", "receipts", "orders")
+SECTIONS = ("speakers", "verdicts", "decisions", "receipts", "orders", "thresholds")
 
 
 def main() -> int:

@@ -34,16 +34,17 @@ _MODELS = (
     ("haiku-5", LARGE, True),
     ("fable-5", LARGE, True),
 )
-#: From this client on, a model it does not know has the large window.
-_UNKNOWN_LARGE = (2, 1, 323)
-#: Clients up to this one compacted every model ahead of time.
-_ALL_AHEAD = (2, 1, 39)
+#: From these clients on, a model it does not know has the large window, and is compacted ahead of time.
+_UNKNOWN_LARGE, _UNKNOWN_AHEAD = (2, 1, 323), (2, 1, 270)
+#: Clients up to this one compacted every model ahead of time (real sessions with 2.1.122 to 2.1.148, and
+#: 2.1.110, which was driven there; 2.1.200 does not).
+_ALL_AHEAD = (2, 1, 148)
 #: With the beta header these are large, and the client waits for the API's refusal.
 _REACTIVE_1M = ("sonnet-4-5", "sonnet-4-6")
 #: A compaction this much below the derived threshold shows that the client knows better. One far below has
 #: other reasons, of which every release brings more; unless the one before it was just as full.
 _TAUGHT, _LEAST_TAUGHT = 0.97, 30_000
-_FAR, _ALIKE = 0.85, 0.03
+_FAR, _ALIKE = 0.8, 0.03
 
 #: Shares of the window per message, read, edit, other tool and subagent: the last but one resort.
 _WEIGHTS = (0.01, 0.02, 0.015, 0.005, 0.05)
@@ -215,7 +216,7 @@ def _ahead(model: str, window: int, version: tuple) -> bool:
     if window == LARGE and any(name in model for name in _REACTIVE_1M):
         return False
     known = _known(model)
-    return known[2] if known else True
+    return known[2] if known else not version or version >= _UNKNOWN_AHEAD
 
 
 def _threshold(window: int, answer: int, client: dict) -> int:
