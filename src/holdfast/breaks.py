@@ -10,14 +10,15 @@ from _thread import allocate_lock
 from holdfast.apart import left_to_a_child
 from holdfast.app import Holdfast
 from holdfast.clock import at, now, rfc3339
-from holdfast.core import decide
+from holdfast.core import decide, started
 from holdfast.core.events import Event, calls, command, exit_code, was_run
-from holdfast.core.fold import called, commits, runs_tests
+from holdfast.core.fold import commits, runs_tests
 from holdfast.core.jsontext import text
 from holdfast.core.outcome import outcome
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.seen import counter
 from holdfast.core.state import State
+from holdfast.core.testruns import run_of
 from holdfast.disk import checkpoints, git, results, saves, spool, trail, worktree
 from holdfast.disk.home import is_safe_name
 from holdfast.errors import HoldfastError
@@ -36,19 +37,11 @@ _SUBJECT, _LOOKED_AT = 80, 1 << 14
 #: Seconds that git has to say what a commit is: nobody waits.
 _PATIENCE_S = 5.0
 _LONGEST_COMMAND = 200
-#: How the client says, behind what a command printed so far, that it has not ended, or was ended.
-_NOT_ENDED = (
-    *("moved to the background (ID: ", "backgrounded by user with ID: ", "running in background with ID: "),
-    *("running in the background on ", "aborted before completion", '"status":"working"'),
-)
-_LAST_WORDS = 800
 #: Tools that change no file. What a command or an agent does, nobody knows.
 _LOOKING = frozenset(
     "Read NotebookRead Grep Glob LS WebFetch WebSearch TodoWrite TaskCreate TaskUpdate".split()
 )
 _GIT = "git"
-#: Where one command of a line ends and the next begins.
-_ENDS = str.maketrans(";&|", "\n\n\n")
 #: In a process with threads the kernel's lock is everybody's.
 _ALONE = allocate_lock()
 
@@ -69,7 +62,7 @@ def take_in(
         untold = untold if is_wanted(app.config, spool.TESTS) else []
         stood = [call for call in untold if _stood(call, event)]
         # Asked once: in a large tree git takes most of the time that there is.
-        clean = any((ended := _ended(call)) and ended.passed for call in stood) and _is_clean(app, tree)
+        clean = any((ended := _ended(call)) and ended.is_good for call in stood) and _is_clean(app, tree)
         for call in ran:
             if call in untold:
                 _tested(app, call, tree, clean and call in stood)
@@ -108,7 +101,7 @@ def _untold(ran: list[dict], said: list[dict]) -> list[dict]:
             continue
         runner = one["command"].partition(" ")[0]
         named = [call for call in left if runner in command(call)] or left
-        its = [call for call in named if (ended := _ended(call)) is None or ended.passed == one["passed"]]
+        its = [call for call in named if (ended := _ended(call)) is None or ended.is_good == one["passed"]]
         left = [call for call in left if call is not its[0]] if its else left
     return left
 
@@ -116,8 +109,8 @@ def _untold(ran: list[dict], said: list[dict]) -> list[dict]:
 def _tested(app: Holdfast, call: dict, tree: "Worktree", clean: bool) -> None:
     ended = _ended(call)
     if ended:
-        run = {"passed": ended.passed, "count": ended.count, "failed": ended.failed}
-        spool_run(app, tree, {**run, "seconds": 0.0, "command": command(call)}, clean)
+        run = {"passed": ended.is_good, "count": ended.count, "failed": ended.failed + ended.errors}
+        spool_run(app, tree, {**run, "seconds": 0.0, "command": ended.named}, clean)
 
 
 def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) -> None:
@@ -138,8 +131,8 @@ def _committed(state: State, app: Holdfast, tree: "Worktree", said: list[dict]) 
 def _stood(call: dict, event: Event) -> bool:
     """Whether the tree is still the one that the tests of a call ran on, when the batch is over: nothing
     came after them that may have changed it and made a commit of that, or gone to another one."""
-    parts = called(command(call)).translate(_ENDS).split("\n")
-    while parts and not runs_tests(parts[-1]):
+    parts = started.calls(command(call))
+    while parts and not run_of(parts[-1]):
         if _GIT in parts.pop():
             return False
     every = calls(event)
@@ -167,11 +160,9 @@ def _ended(call: dict) -> "Outcome | None":
     said, given = call.get("tool_response"), call.get("tool_input")
     if type(said) is not str or not was_run(call):
         return None
-    if (type(given) is dict and given.get("run_in_background")) or any(
-        mark in said[-_LAST_WORDS:] for mark in _NOT_ENDED
-    ):
-        return None
-    return outcome(command(call), exit_code(call), said)
+    in_background = type(given) is dict and given.get("run_in_background") is True
+    ended = outcome(command(call), exit_code(call), said, in_background)
+    return ended if ended and ended.is_known else None
 
 
 def leave(app: Holdfast, trees: list[str]) -> None:

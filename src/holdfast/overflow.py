@@ -66,8 +66,10 @@ def _known(facts: Facts, tasks: list[tuple[str, str]], errors: list[str]) -> lis
     for path, (_, edits, _, _, _, symbols) in touched.files.items():
         changed = f", {edits} edit{'' if edits == 1 else 's'}: {', '.join(symbols)}" if edits else ""
         found.append(f"File: {path}{changed}")
-    for command, (_, _, failed, last) in touched.commands.items():
-        found.append(f"Command: {command} → {'failed' if failed else 'ok'}: {last}")
+    found += [f"Test run: {run.named} → {run.shown()}" for run in touched.tests()]
+    for command, (_, _, failed, last, named, *_) in touched.commands.items():
+        if not named:
+            found.append(f"Command: {command} → {'failed: ' if failed else ''}{last}")
     return [inert(line) for line in found]
 
 

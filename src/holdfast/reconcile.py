@@ -7,14 +7,17 @@ were edited, the transcript after the checkpoint.
 import posix
 
 from holdfast.clock import at
+from holdfast.core import spoken
 from holdfast.core.brief import short
 from holdfast.core.facts import Facts
 from holdfast.core.fold import NO_RESULT
+from holdfast.core.jsontext import text
+from holdfast.core.outcome import FAILED, PASSED, Outcome, outcome
 from holdfast.core.plain import ago, excerpt, one_line
 from holdfast.core.seen import Seen, fingerprint
 from holdfast.core.state import State
-from holdfast.core.touched import bare, is_check
 from holdfast.disk import files, probe, transcripts
+from holdfast.disk.words import Words
 from holdfast.errors import BadInput, HoldfastError
 
 TYPE_CHECKING = False
@@ -115,28 +118,32 @@ class Probe:
         self.changed += [f"Gone since: {', '.join(gone)}"] if gone else []
         self.changed += [f"Changed since: {', '.join(other)}"] if other else []
 
-    def tests(self, facts: Facts, done: Seen, run: dict, since: int) -> None:
+    def tests(self, facts: Facts, done: Seen, transcript: str, run: dict, since: int) -> None:
         """Whether those that failed were run again: by the session itself, or, in the last `run` of the
         working tree, by anybody `since`."""
-        ended = {row[0]: row[5] for row in done.commands if row[5] != NO_RESULT}
-        failed = [one for one, row in facts.touched.commands.items() if row[2] and is_check(one)]
+        known = facts.touched.tests()
+        failed = [one for one in known if one.has_failed][-_TESTS:]
+        again = _runs(done, transcript) if failed else {}
         is_new = bool(run) and at(run["at"]) > since
-        still = []
-        for command in failed[-_TESTS:]:
-            shown, status = f"`{excerpt(bare(command), 80)}`", ended.get(fingerprint(command))
-            if status is None and is_new and run["command"] in ("", excerpt(command, _LONGEST_COMMAND)):
-                status = 0 if run["passed"] else 1
-                self.has_passed |= run["passed"]
-            elif status == 0:
-                self.changed.append(f"Changed since: {shown} failed, and passed when it was run again")
-            if status is None:
-                self.unsure.append(f"{shown} (failed, and was not seen to be run again)")
-            elif status:
-                self.verified.append(f"{shown} still fails")
-            still += [command] if status != 0 else []
+        still = False
+        for one in failed:
+            shown, ended = f"`{excerpt(one.named, 80)}`", again.get(one.named)
+            by = ended.ended if ended else ""
+            said = f" ({ended.said()})" if ended else ""
+            if not ended and is_new and run["command"] in ("", excerpt(one.named, _LONGEST_COMMAND)):
+                by = PASSED if run["passed"] else FAILED
+            elif by == PASSED:
+                self.changed.append(
+                    f"Changed since: {shown} failed, and passed when it was run again{said}"
+                )
+            if by == FAILED:
+                self.verified.append(f"{shown} still fails{said}")
+            elif by != PASSED:
+                again_said = f"was run again: {ended.said()}" if ended else "was not seen to be run again"
+                self.unsure.append(f"{shown} (failed, and {again_said})")
+            still |= by != PASSED
         self.has_passed = bool(failed) and not still
-        knew = any(is_check(one) for one in facts.touched.commands)
-        if is_new and (failed or knew) and run["passed"] == bool(failed):
+        if is_new and known and run["passed"] == bool(failed):
             self.changed.append(f"Changed since: tests {_outcome(run, self.at)}")
 
     def outdated(self, line: str) -> bool:
@@ -180,6 +187,38 @@ def _outcome(run: dict, now: int) -> str:
     many = f"{run['count']} tests, " if run["count"] and run["passed"] else ""
     many = many or (f"{run['failed']} of {run['count']}, " if run["count"] else "")
     return f"{'passed' if run['passed'] else 'failed'} ({by}{many}{ago(now - at(run['at']))})"
+
+
+def _runs(done: Seen, transcript: str) -> dict[str, Outcome]:
+    """What runs tests -> how its last run among these ended."""
+    found: dict[str, Outcome] = {}
+    words = Words(transcript)
+    for what, offset, length, result, size, status, is_test in done.commands:
+        if not is_test or status == NO_RESULT:
+            continue
+        for command, call in _calls(words(offset, length)):
+            if fingerprint(command) == what:
+                ended = outcome(command, status, _answer(words(result, size), call))
+                if ended:
+                    found[one_line(ended.named)] = ended
+    words.close()
+    return found
+
+
+def _calls(records: list) -> list[tuple[str, str]]:
+    """(command, id) of every call of a shell."""
+    blocks = [
+        block for record in records for block in spoken.blocks(record) if type(block.get("input")) is dict
+    ]
+    return [(text(block["input"], "command"), text(block, "id")) for block in blocks]
+
+
+def _answer(records: list, call: str) -> str:
+    for record in records:
+        for block in spoken.blocks(record):
+            if text(block, "tool_use_id") == call:
+                return spoken.joined(block.get("content"))
+    return ""
 
 
 def _sizes(was: int, now: int) -> str:

@@ -12,6 +12,7 @@ from holdfast.core.events import Event
 from holdfast.core.facts import Facts
 from holdfast.core.fence import TYPED, fenced, inert
 from holdfast.core.jsontext import dump, text
+from holdfast.core.outcome import tells_failure
 from holdfast.core.plain import PER_TOKEN, ago, excerpt, length, one_line
 from holdfast.core.seen import fingerprint
 from holdfast.core.state import State
@@ -286,7 +287,8 @@ class Earlier:
         probe.files(
             paths, facts.cwd or fields["project"], marks, checkpoints.known_key(app.home), since, done
         )
-        probe.tests(facts, done, last_run(app, ground), _tested_until(self.state, since))
+        transcript = self.state.heard.transcript
+        probe.tests(facts, done, transcript, last_run(app, ground), _tested_until(self.state, since))
         facts.touched.edits = [row for row in facts.touched.edits if row[1] not in probe.stale]
         self.probe = probe
         return probe.lines()
@@ -306,7 +308,7 @@ class Earlier:
 
 def _is_run(line: str, probe: Probe) -> bool:
     """Whether it says only that tests failed which have passed since: that is said already."""
-    return probe.has_passed and " → failed" in line and not line.startswith(TYPED)
+    return probe.has_passed and tells_failure(line) and not line.startswith(TYPED)
 
 
 def last_run(app: Holdfast, ground: Ground) -> dict:
@@ -393,7 +395,7 @@ def _changed(event: Event, state: State, app: Holdfast, material: Material) -> s
     done = after(state, material.transcript)
     facts, ground = material.facts, material.ground
     probe.files(edited(facts), facts.cwd, marks, checkpoints.known_key(app.home), since, done)
-    probe.tests(facts, done, last_run(app, ground), since)
+    probe.tests(facts, done, material.transcript, last_run(app, ground), since)
     lines = probe.news() + _open_agents(material)
     says = f"holdfast looked at what has changed since this session last worked. {DATA}"
     return fenced(mark(), says, lines, _LONGEST) if lines else ""

@@ -119,7 +119,7 @@ def test_it_says_where_things_stand_first_and_then_what_was_said_in_order():
     ]
     assert [line for line in found if line in order] == order
     assert "src/poll.py changed: poll_gauge" in found
-    assert "pytest -q → failed: 3 failed, 4 passed" in found
+    assert "pytest -q → 3 failed, 4 passed" in found
     assert "`make`: Exit code 2 | no rule" in found
 
 

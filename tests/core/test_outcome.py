@@ -4,30 +4,30 @@ import pytest
 
 from holdfast.core.outcome import outcome
 
-#: command, status, what it printed, what is known: passed, tests, failed.
+#: command, status, what it printed, how it ended: (passed, tests, failed), or a word for what is not that.
 RUNS = [
     ("pytest -q", 0, "12 passed in 0.31s", (True, 12, 0)),
     ("pytest -q", 0, "= 12 passed, 2 skipped, 1 warning in 0.31s =", (True, 12, 0)),
     ("pytest", 1, "FAILED t.py::a\n= 1 failed, 3 passed, 2 errors in 2.00s =", (False, 6, 3)),
     ("pytest", 1, "", (False, 0, 0)),
     ("pytest", 0, "", (True, 0, 0)),
-    ("pytest", 5, "no tests ran in 0.01s", None),
-    ("pytest", 4, "ERROR: file not found", None),
-    ("pytest", 127, "pytest: command not found", None),
-    ("pytest", 137, "Killed", None),
-    ("pytest", -1, "", None),
+    ("pytest", 5, "no tests ran in 0.01s", "none"),
+    ("pytest", 4, "ERROR: file not found", "unknown"),
+    ("pytest", 127, "pytest: command not found", "unknown"),
+    ("pytest", 137, "Killed", "unknown"),
+    ("pytest", -1, "", "unknown"),
     ("pytest", -1, "1 failed in 1s", (False, 1, 1)),
     ("cd lib && pytest", 0, "3 passed", (True, 3, 0)),
     ("cd lib\npytest 2>&1", 0, "3 passed", (True, 3, 0)),
     # The status is another's.
     ("pytest -q | tail -3", 0, "1 failed, 11 passed in 2s", (False, 12, 1)),
     ("pytest -q 2>&1 | tail -3", 0, "12 passed in 2s", (True, 12, 0)),
-    ("pytest | tail -3", 0, "", None),
-    ("pytest || true", 0, "", None),
-    ("pytest; echo done", 0, "done", None),
-    ("pytest &", 0, "", None),
-    ("pytest && ls | wc", 0, "5", None),
-    ("pytest -q; git commit -m 'Mend it\n\npytest -q'", 0, "", None),
+    ("pytest | tail -3", 0, "", "unknown"),
+    ("pytest || true", 0, "", "unknown"),
+    ("pytest; echo done", 0, "done", "unknown"),
+    ("pytest &", 0, "", "unknown"),
+    ("pytest && ls | wc", 0, "5", (True, 0, 0)),
+    ("pytest -q; git commit -m 'Mend it\n\npytest -q'", 0, "", "unknown"),
     # Others.
     (
         "npx jest",
@@ -50,18 +50,20 @@ RUNS = [
     ("bundle exec rspec", 0, "12 examples, 0 failures", (True, 12, 0)),
     ("bundle exec rspec", 1, "12 examples, 2 failures", (False, 12, 2)),
     # Not about tests, or a number nobody can believe.
-    ("pytest | tail", 0, "Found 3 errors.", None),
-    ("pytest | tail", 0, "99999999999 passed", None),
-    ("pytest | tail", 0, "٣ passed", None),
-    ("pytest | tail", 0, "passed", None),
+    ("pytest | tail", 0, "Found 3 errors.", "unknown"),
+    ("pytest | tail", 0, "99999999999 passed", "unknown"),
+    ("pytest | tail", 0, "٣ passed", "unknown"),
+    ("pytest | tail", 0, "passed", "unknown"),
 ]
 
 
 @pytest.mark.parametrize(("command", "status", "printed", "expected"), RUNS)
 def test_what_is_known_of_a_run(command, status, printed, expected):
     ended = outcome(command, status, printed)
-    assert (ended and (ended.passed, ended.count, ended.failed)) == expected
+    told = (ended.is_good, ended.count, ended.failed + ended.errors) if ended.is_known else ended.ended
+    assert told == expected
 
 
-def test_only_the_end_of_what_was_printed_counts():
-    assert outcome("pytest | cat", 0, "1 failed\n" + "x" * 5000) is None
+def test_a_command_that_runs_no_tests_has_no_outcome():
+    for command in ("ruff check src", "npm run build", "grep -n pytest x.py", "pip install pytest", ""):
+        assert outcome(command, 0, "12 passed in 0.31s") is None

@@ -172,8 +172,7 @@ def test_test_commands_are_told_with_how_they_ended():
     ran(script, "npm run lint", "ok")
     ran(script, "ls", "a b")
     assert set(section(made(facts_of(script), [], [], [], []), "TEST COMMANDS:")) == {
-        "  • pytest -q (last run failed)",
-        "  • npm run lint (last run passed)",
+        "  • `pytest -q` (last run: 1 failed)",
     }
 
 

@@ -114,7 +114,7 @@ def test_a_test_that_passed_after_it_was_saved_is_said_to_have(work):
     work.call("Bash", "43 passed", command="pytest -q")
     work.path.write_bytes(work.script.bytes())
     found = started(work)
-    assert "Changed since: `pytest -q` failed, and passed when it was run again" in found
+    assert "Changed since: `pytest -q` failed, and passed when it was run again (43 passed)" in found
     assert not any("not seen to be run again" in line for line in found)
 
 
@@ -122,7 +122,7 @@ def test_a_test_that_failed_again_still_fails(work):
     saved(work)
     work.fail("Bash", "Exit code 1\n2 failed, 41 passed", command="pytest -q")
     work.path.write_bytes(work.script.bytes())
-    assert started(work)[0].endswith(", `pytest -q` still fails")
+    assert started(work)[0].endswith(", `pytest -q` still fails (2 failed, 41 passed)")
 
 
 # In a session that goes on
@@ -264,7 +264,7 @@ def test_tests_that_passed_elsewhere_since_are_told_and_what_failed_is_past(comm
     by = f"`{command}`, " if command else ""
     assert f"\nChanged since: tests passed ({by}43 tests, just now)\n" in said
     assert "not seen to be run again" not in said
-    assert "pytest -q → failed" not in said
+    assert "pytest -q → 2 failed" not in said
     told = [line for line in said.split("\n") if STANDS in line]
     assert told == [f"{STANDS} (said before the tests passed)"], "and once"
 

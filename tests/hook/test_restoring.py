@@ -53,7 +53,7 @@ def test_before_a_compaction_the_summariser_is_told_what_to_keep(trigger, work):
         DECIDED,
         "src/poll.py",
         "write the tide page (in_progress)",
-        "pytest -q (last run failed)",
+        "`pytest -q` (last run: ",
     ):
         assert expected in block
     assert "  8. Do NOT discard any pending/in-progress task context" in block

@@ -164,14 +164,15 @@ def known_items(facts: Facts, errors: list[str]) -> list[Item]:
             found.append(_item(f"{short(path, facts.cwd)} changed: {names}", 0.2, facts, turn, DONE))
     for turn, path, new in [edit for edit in touched.edits if edit[2]][-_EDITS:]:  # "": lines taken out
         found.append(_item(f"Edited last: {short(path, facts.cwd)}: {new}", 0.3, facts, turn, DONE))
-    checks = [command for command in touched.commands if is_check(command)]
+    for run in touched.tests()[-_CHECKS:]:
+        worth, cls = (0.4, ISSUE) if run.has_failed else (-0.1, DONE)
+        found.append(_item(f"{run.named[:120]} → {run.shown()}", worth, facts, run.turn, cls))
+    checks = [command for command, row in touched.commands.items() if not row[4] and is_check(command)]
     for command in checks[-_CHECKS:]:
-        _, turn, failed, last = touched.commands[command]
-        ended = "failed" if failed else "ok"
-        worth = 0.4 if failed else -0.1
-        found.append(
-            _item(f"{bare(command)[:120]} → {ended}: {last}", worth, facts, turn, ISSUE if failed else DONE)
-        )
+        _, turn, failed, last, *_ = touched.commands[command]
+        worth, cls = (0.4, ISSUE) if failed else (-0.1, DONE)
+        ended = "failed: " if failed else ""  # of `ruff check | tail` a status of 0 says nothing
+        found.append(_item(f"{bare(command)[:120]} → {ended}{last}", worth, facts, turn, cls))
     for number, error in enumerate(reversed(errors)):  # the newest is what stands in the way
         found.append(_item(_both_ends(error), 0.6 if number < _OPEN else 0.4, facts, facts.turns, ISSUE))
     return found

@@ -214,13 +214,15 @@ class Composer(Quoted):
             last.pop(row[0], None)  # of the same command only the last run
             last[row[0]] = view, row
         for view, row in _newest_of(list(last.values())):
-            command = text(self._use(row[1:3], row[0]), "command")
+            given = self._use(row[1:3], row[0])
+            command = text(given, "command")
             if command:
-                ended = _ENDED.get(row[5]) or f"exit {row[5]}"
-                told = self._outcome(command, row[3:5]) if row[6] else ""
-                kind = "Test run: " if row[6] else ""
-                shown = self._command(command, 80)
-                items.append(f"{kind}`{shown}` → {ended}{told}{self._where(view, row[1:3])}")
+                tests = self._outcome(given, row) if row[6] else None
+                seen = self._last_line(command, row[3:5]) if tests and not tests.count else ""
+                ended = tests.with_status() + seen if tests else _ENDED.get(row[5]) or f"exit {row[5]}"
+                kind = "Test run: " if tests else ""
+                shown = self._command(tests.named if tests else command, 80)
+                items.append(f"{kind}`{shown}` → {ended}{self._where(view, row[1:3])}")
         return items + self._last_run()
 
     def _last_run(self) -> list[str]:

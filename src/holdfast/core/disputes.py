@@ -8,6 +8,7 @@ the difference: a value that was changed later, an order that was lifted.
 
 from holdfast.core.ascribed import words_of
 from holdfast.core.claims import Typed
+from holdfast.core.outcome import tells_failure
 from holdfast.core.terms import VALUE, Lexicon, Places, stem, tokens
 
 TYPE_CHECKING = False
@@ -174,7 +175,7 @@ def passed_instead(item: str, summary: Summary) -> str:
     command, _, ended = rest.partition("`")
     low = ended.lower()
     failed = " → exit " in ended and " → exit 0" not in ended
-    if not quote or not (failed or " → failed" in ended or ended.startswith(":")):
+    if not quote or not (failed or tells_failure(item) or ended.startswith(":")):
         return ""
     names = [f"`{command.lower()}`"] if len(command) >= 6 else []
     names += [

@@ -10,7 +10,7 @@ from holdfast.errors import BadInput
 _LONGEST_FIELD = 1 << 15
 _EXIT = "Exit code "
 #: How the client tells the model that a call was not run.
-_NOT_RUN = (
+NOT_RUN = (
     *("<tool_use_error>", "[Request interrupted", "Permission to use ", "Claude requested permissions"),
     *("The user doesn't want to ", "Hook PreToolUse:", "PreToolUse:"),
 )
@@ -59,7 +59,7 @@ def exit_code(call: dict) -> int:
 
 def was_run(call: dict) -> bool:
     """Not one that was refused, or misused its tool."""
-    return not text(call, "tool_response").startswith(_NOT_RUN)
+    return not text(call, "tool_response").startswith(NOT_RUN)
 
 
 def ran_out(event: Event) -> bool:

@@ -5,16 +5,20 @@ redacted whole before it is cut. What a rewind abandoned is never taken in; what
 the session comes as an attachment, or between its own fences, and is not taken in either.
 """
 
-from holdfast.core import rules, speaker, spoken, waiting
+from holdfast.core import rules, speaker, spoken, testruns, waiting
 from holdfast.core.cues import INSTRUCTION, OTHER, judge, terms_of
+from holdfast.core.events import NOT_RUN
 from holdfast.core.fence import outside
+from holdfast.core.fold import NO_STATUS, exit_status, runs_tests
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.core.jsontext import record as load_record
+from holdfast.core.outcome import UNKNOWN, outcome
 from holdfast.core.plain import excerpt, one_line
+from holdfast.core.printed import plain
 from holdfast.core.redact import is_key_file, names_key_file
 from holdfast.core.seen import checksum
 from holdfast.core.spoken import LOOKED_AT, redacted
-from holdfast.core.touched import SAID, TYPED, Touched, opens_request, paths, shows_head
+from holdfast.core.touched import SAID, TYPED, Touched, opens_request, paths, restored, shows_head
 from holdfast.core.transcript import Entry, normal_path, tag
 from holdfast.core.units import LONGEST, units
 from holdfast.errors import Damaged
@@ -39,6 +43,7 @@ _MOST_RULES = 24
 MARK, _MOST_RECENT = 12, 64
 #: Characters of one text and of all that was typed that are kept to hold a summary against.
 _MOST_TYPED, _MOST_TYPED_IN_ALL = 8_000, 120_000
+_LONGEST_GIVEN = 2000
 #: Of one text at most so many units: of what is longer the beginning and the end.
 _MOST_OF_ONE = {USER: 24, LEAD: 24, AGENT: 24, ACCEPTED: 24}
 _MOST_OF_ANY = 64
@@ -155,8 +160,10 @@ class Facts:
         path = normal_path(text(given, "file_path") or text(given, "notebook_path"))
         command = text(given, "command") if tool == "Bash" else ""
         if call:
+            if len(command) > _LONGEST_GIVEN and runs_tests(command):
+                command = testruns.shortened(command, _LONGEST_GIVEN)
             what = _shown(command) or path or text(given, "description")
-            self.open[call[:64]] = [tool[:64], redacted(what, redact)[:2000]]
+            self.open[call[:64]] = [tool[:64], redacted(what, redact)[:_LONGEST_GIVEN]]
             if len(self.open) > _MOST_OPEN:
                 del self.open[next(iter(self.open))]
         if path:
@@ -241,6 +248,7 @@ class Facts:
 
     def _note(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.task:
+            self._came_later(entry.task[0], spoken.said(record))
             self._say(AGENT, tag(spoken.said(record), "result"), entry, redact)
             return
         self._say(SENT, spoken.sent(record), entry, redact)
@@ -282,10 +290,21 @@ class Facts:
         elif tool in ("Task", "Agent"):
             self._say(AGENT, spoken.report(words), entry, redact)
             self._mentions(words, redact)
-        elif tool == "Bash":
+        elif tool == "Bash" and not (failed and words.startswith(NOT_RUN)):
             self._ran(given, failed, words, redact)
         elif tool not in ("Read", "NotebookRead", "Edit", "Write", "MultiEdit", "NotebookEdit"):
             self._mentions(words, redact)
+        if self.touched.waiting and not failed:
+            self._came_later(given, words)
+
+    def _came_later(self, given: str, words: str) -> None:
+        """What a test run printed that had not ended, or went to a file: looked at, or told by the
+        client."""
+        for place, (key, command) in list(self.touched.waiting.items()):
+            if place in given or place in words[:_LONGEST_GIVEN]:
+                tests = outcome(command, _told_status(words), words, is_elsewhere=True)
+                if tests and tests.ended != UNKNOWN:
+                    self.touched.ended_later(place, key, tests)
 
     def _mentions(self, words: str, redact: "Redact", weight: float = 0.0) -> None:
         if "<private" in words.lower():  # it goes as a whole; a path alone no longer shows where it stood
@@ -295,9 +314,12 @@ class Facts:
 
     def _ran(self, command: str, failed: bool, words: str, redact: "Redact") -> None:
         tail = redact(spoken.tail(words, _TAIL)).rstrip()
-        lines = [line for line in tail.split("\n") if line.strip()]
+        lines = [line for line in plain(tail).split("\n") if line.strip()]
         last = "" if names_key_file(command) or not lines else excerpt(" | ".join(lines[-2:]), 160)
-        self.touched.ran(one_line(command), failed, last, self.turns)
+        tests = outcome(command, exit_status(failed, words), words) if runs_tests(command) else None
+        self.touched.ran(one_line(command), failed, last, self.turns, tests)
+        if tests and tests.ended == UNKNOWN:
+            self.touched.wait_for(command, tests)
         self._mentions(words, redact)
         first = words.lstrip().partition("\n")[0]
         if failed:
@@ -425,6 +447,7 @@ def parse(data: bytes, where: str, in_subagent: bool = False) -> Facts:
         del saved["v"], saved["sum"]
         facts = Facts()
         facts.touched.__dict__.update(saved.pop("touched"))
+        facts.touched.commands = restored(facts.touched.commands)
         facts.__dict__.update(saved)
         if version < VERSION:
             facts.renew(in_subagent)
@@ -446,6 +469,16 @@ def _ascribe(facts: Facts, in_subagent: bool) -> None:
     gone = {saying[5] for saying in theirs if speaker.of_words(first.get(saying[5], "")) != speaker.USER}
     facts.units = [row for row in facts.units if row[0] not in gone]
     facts.sayings = [saying for saying in facts.sayings if saying[5] not in gone]
+
+
+def _told_status(words: str) -> int:
+    """The exit status in a notice or in what a tool says of a command in the background; -1: none is
+    told."""
+    for mark in ("<exit_code>", "(exit code ", "exit code: "):
+        digits = words.partition(mark)[2][:4].split("<")[0].split(")")[0].split("\n")[0].strip()
+        if digits.isdecimal() and digits.isascii():
+            return int(digits)
+    return NO_STATUS
 
 
 def _last_of(command: str) -> str:

@@ -19,14 +19,18 @@ from holdfast.core.seen import (
 from holdfast.core.speaker import INTERRUPTED, REFUSED, USER
 from holdfast.core.transcript import Entry, count, normal_path
 
-_RUNNERS = frozenset(
-    "pytest py.test unittest jest vitest mocha ava rspec phpunit pest ctest tox nox bats ginkgo".split()
-)
-_BUILDERS = frozenset(
-    "npm yarn pnpm bun deno go cargo make mvn gradle gradlew dotnet mix rake just bazel swift run".split()
+#: Words without `test` in them that make it worth reading a command as the shell does: they may run tests.
+_MAY_TEST = frozenset(
+    "ava bats behat behave busted cargo catch2 check check-all checks ci coveralls courtney ct "
+    "ct_run cucumber cucumber-js cypress dart drive e2e electron-mocha espec eunit fastlane "
+    "faucet gate ginkgo gradle gradlew integration jasmine jest junit-platform-console kaocha "
+    "karma mocha _mocha mvn mvnd mvnw nose nose2 nosetests nox pabot pest phpunit pre-commit "
+    "precommit preflight prepush pre-push presubmit proper prove qa R rebar3 robot rspec "
+    "shellspec simple-phpunit smoke spec specs tap tape tox trial ts-mocha twisted.trial unit "
+    "validate verify wtr org.junit.runner.JUnitCore org.junit.platform.console.ConsoleLauncher".split()
 )
 _COMMITTING = frozenset("commit rebase merge cherry-pick revert am pull".split())
-_SEPARATORS = str.maketrans(";&|()", "     ")
+_SEPARATORS = str.maketrans(";&|()'\"", "       ")
 #: Without one of these a command writes nothing that could be taken for another.
 _WRITES = ("'", '"', "<<", "#")
 _DENIALS = (REFUSED, "User rejected", INTERRUPTED)
@@ -224,47 +228,42 @@ def _use(seen: Seen, entry: Entry, call: str, tool: str, given: dict) -> None:
 
 
 def runs_tests(command: str) -> bool:
-    """Whether a shell command runs tests: a test runner, `<builder> test`, or a script named so."""
-    return _names_tests(command) and _names_tests(called(command))
+    """Whether a shell command runs tests."""
+    if "test" not in command and "Test" not in command and _MAY_TEST.isdisjoint(_names(command)):
+        return False
+    from holdfast.core import testruns  # few commands name any
+
+    return testruns.runs_tests(command)
 
 
-def _names_tests(command: str) -> bool:
-    before = ""
-    for word in command[:4096].translate(_SEPARATORS).split():
-        folder, _, name = word.rpartition("/")
-        if name in _RUNNERS or (name in ("test", "tests") and (before in _BUILDERS or folder)):
-            return True
-        before = name
-    return False
+def _names(command: str) -> list[str]:
+    return [word.rpartition("/")[2] for word in command.translate(_SEPARATORS).split()]
 
 
 def commits(command: str) -> bool:
     """Whether a shell command may leave another commit: `git commit`, `git -C lib rebase` …"""
-    return _names_commit(command) and _names_commit(called(command))
-
-
-def _names_commit(command: str) -> bool:
-    words = command[:4096].translate(_SEPARATORS).split()
-    for at, word in enumerate(words):
-        if word.rpartition("/")[2] == "git":
-            rest = iter(words[at + 1 : at + 12])
-            for given in rest:
-                if given in _COMMITTING:
-                    return True
-                if not given.startswith("-"):
-                    break
-                if given in ("-C", "-c"):
-                    next(rest, "")
-    return False
-
-
-def called(command: str) -> str:
-    """Without what a command only writes, a message of a commit or a script, which may name others."""
+    words = command.translate(_SEPARATORS).split()
+    if not any(names_commit(words[at : at + 14]) for at, word in enumerate(words) if word.endswith("git")):
+        return False
     if not any(mark in command for mark in _WRITES):
-        return command
-    from holdfast.core import shell  # few commands name tests or a commit, and write something
+        return True
+    from holdfast.core import started  # few commands name a commit, and write something
 
-    return shell.called(command)
+    return any(map(names_commit, started.calls(command)))
+
+
+def names_commit(words: list[str]) -> bool:
+    if words[0].rpartition("/")[2] != "git":
+        return False
+    rest = iter(words[1:12])
+    for given in rest:
+        if given in _COMMITTING:
+            return True
+        if not given.startswith("-"):
+            break
+        if given in ("-C", "-c"):
+            next(rest, "")
+    return False
 
 
 def _results(seen: Seen, entry: Entry) -> None:
@@ -291,7 +290,7 @@ def _results(seen: Seen, entry: Entry) -> None:
         elif what:
             _outcome(seen, entry, what, failed, offset, length)
         if tool == "Bash":
-            status = _exit_status(failed, error)
+            status = exit_status(failed, error)
             _keep(seen, "commands", [what, offset, length, entry.offset, entry.length, status, is_test])
         elif counter(tool) == "subagents":
             _agent(seen, entry, call, offset, length, result)
@@ -311,7 +310,7 @@ def _outcome(seen: Seen, entry: Entry, what: int, failed: bool, offset: int, len
             error[5] = entry.offset
 
 
-def _exit_status(failed: bool, error: str) -> int:
+def exit_status(failed: bool, error: str) -> int:
     """NO_STATUS where it failed without a code (interrupted, timed out)."""
     if not failed:
         return 0

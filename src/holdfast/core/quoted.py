@@ -6,8 +6,11 @@ recognised.
 
 from holdfast.core import speaker, spoken
 from holdfast.core.fence import outside
+from holdfast.core.fold import NO_RESULT, NO_STATUS
 from holdfast.core.jsontext import text
+from holdfast.core.outcome import Outcome, outcome
 from holdfast.core.plain import excerpt
+from holdfast.core.printed import plain
 from holdfast.core.redact import names_key_file
 from holdfast.core.seen import Seen, fingerprint
 from holdfast.core.speaker import AGENT, USER
@@ -129,11 +132,17 @@ class Quoted:
         lines = [line for line in said.split("\n") if line.strip()]
         return excerpt(" | ".join(lines if len(lines) < 6 else [lines[0], *lines[-3:]]), 280)
 
-    def _outcome(self, command: str, place: list) -> str:
-        """The last line a test run printed: runners sum up there."""
+    def _outcome(self, given: dict, row: list) -> "Outcome | None":
+        """How tests ended: by what their runner printed, and by the exit status where it is theirs."""
+        in_background = given.get("run_in_background") is True
+        status = row[5] if row[5] != NO_RESULT else NO_STATUS
+        return outcome(text(given, "command"), status, self._result(row[3:5]), in_background)
+
+    def _last_line(self, command: str, place: list) -> str:
+        """The last that a command printed."""
         if names_key_file(command):
             return ""
-        lines = self.redact(tail(self._result(place), LOOKED_AT)).rstrip().split("\n")
+        lines = self.redact(plain(tail(self._result(place), LOOKED_AT))).rstrip().split("\n")
         return f": {excerpt(lines[-1].strip('= '), 100)}" if lines[-1] else ""
 
     def _edit(self, given: dict, hunks: int) -> str:

@@ -1,303 +1,438 @@
-"""Which files a shell command shows or writes, and what it calls, as far as its words tell.
+"""A shell command, read as the shell reads it: simple commands, pipes, lists, groups, here-documents.
 
-Only what is plainly written: no variables, no patterns, no scripts. A command that is not known shows
-nothing, whatever it names.
-"""
+`read` gives a tree of `Part`. Nothing is expanded: a variable stays as it is written. Damaged or odd text
+gives what can be read of it. More than `LOOKED_AT` characters or `_MOST_TOKENS` words and marks are not
+looked at."""
 
-#: Programs that print what is in the files they name.
-_SHOW = frozenset(
-    (
-        *("awk", "bat", "cat", "diff", "egrep", "fgrep", "grep", "head"),
-        *("jq", "less", "nl", "rg", "sed", "tail", "yq"),
-    )
-)
-#: Of those, the ones whose first word is what they look for or do: (options with a value, options which say
-#: that instead).
-_GREP = ("ABCm", "ef")
-_SAYS_FIRST = {
-    "awk": ("Fv", "f"),
-    "egrep": _GREP,
-    "fgrep": _GREP,
-    "grep": _GREP,
-    "jq": ("", "f"),
-    "rg": ("ABCMTgmt", "ef"),
-    "sed": ("l", "ef"),
-    "yq": ("", "f"),
-}
-_INSTEAD = ("--expression", "--file", "--from-file", "--regexp")
-#: Words before a program.
-_BEFORE = frozenset(("!", "(", "{", "command", "do", "if", "sudo", "then", "time"))
-#: More of a command is not looked at.
-_LOOKED_AT = 1 << 14
-#: What a command does with a file.
-SHOWN, CHANGED, PUT = "shown", "changed", "put"
-_END, _BREAK, _INTO, _FROM = "\0", ";|&\n()", ">", "<"
-_IN_NAMES = frozenset("_@%+:,./~-")
-_LONGEST_ENDING = 10
-#: Programs that run the text they are given.
-_RUN = frozenset(
-    (
-        *("ash", "bash", "cmd", "dash", "docker", "docker-compose", "eval", "fish", "ksh", "kubectl"),
-        *("nix-shell", "podman", "powershell", "pwsh", "script", "sh", "ssh", "su", "watch", "wsl", "zsh"),
-    )
-)
-#: What stands between words that are looked at one by one.
-_APART = str.maketrans(";&|()", "     ")
-_DEEPEST, _LONGEST_SUM = 8, 256
+LOOKED_AT = 1 << 17
+#: What a `Part` is. A simple command; commands joined by `|`; by `&&` and `||`; one after the other; `!`
+#: before one; one with `&` behind it; one that runs only if something holds; one that runs any number of
+#: times; the body of a function, which is not run where it stands.
+SIMPLE, PIPE, CHAIN, LIST, NOT, BACKGROUND, IF, LOOP, FUNCTION = range(9)
+_WORD, _MARK, _TARGET = range(3)
+#: Brackets and quotes within each other are followed so deep, and no deeper.
+_DEEPEST = 24
+_BLANK, _SPECIAL = " \t\r", " \t\r\n;|&()<>'\"\\$`"
+#: Words that begin or end a compound command, where a command may begin.
+_ENDS = frozenset(("then", "elif", "else", "fi", "do", "done", "esac", "}"))
+_MARKS = ("&&", "||", ";;&", ";;", ";&", "|&", ";", "|", "&", "(", ")")
+_LONGEST_SUM = 256
+_MOST_TOKENS = 1 << 13
 
 
-def files(command: str, folder: str) -> list[tuple[str, str]]:
-    """(path, SHOWN, CHANGED or PUT), each once, in order; `folder` is where the command begins. What is put
-    is written as a whole, or new."""
-    found: dict[tuple[str, str], None] = {}
-    place: str | None = folder
-    for words, targets in _parts(command[:_LOOKED_AT]):
-        found.update(dict.fromkeys((path, PUT) for path in _paths(place, targets)))
-        while words and (words[0] in _BEFORE or "=" in words[0]):
-            del words[0]
-        program = words[0].rpartition("/")[2] if words else ""
-        if program == "cd" and len(words) == 2:
-            place = _joined(place, words[1]) if _is_plain(words[1]) and words[1] != "-" else None
-        elif program in _SHOW:
-            in_place = program == "sed" and any(word.startswith(("-i", "--in-place")) for word in words)
-            how = CHANGED if in_place else SHOWN
-            found.update(dict.fromkeys((path, how) for path in _paths(place, _given(program, words[1:]))))
-    return list(found)
+class Word:
+    """`value` is without its quotes; `inside` holds what `$(…)`, backticks and `<(…)` in it run."""
+
+    __slots__ = ("end", "inside", "is_quoted", "start", "value")
+
+    def __init__(self, value: str, start: int, end: int, is_quoted: bool, inside: "list[Part]"):
+        self.value = value
+        self.start = start
+        self.end = end
+        self.is_quoted = is_quoted
+        self.inside = inside
 
 
-def called(command: str) -> str:
-    """A command without what it only writes: quoted text of more than a word, the bodies of here-documents,
-    comments. What is handed to a shell stays, and so does what a quoted text has put into it: $(…)."""
-    return _called(command[:_LOOKED_AT] + _END, 0, 0)[0].replace(_END, "")
+class Part:
+    """`parts` are the commands it is made of; `marks` what joins those of a chain. Of a simple command: its
+    `words`, the files it writes (`into`), what it is given on its standard input (`given`), and how it is
+    written, without redirections (`text`)."""
+
+    __slots__ = ("given", "into", "kind", "marks", "parts", "text", "words")
+
+    def __init__(self, kind: int, parts: "list[Part] | None" = None) -> None:
+        self.kind = kind
+        self.parts = parts or []
+        self.marks: list[str] = []
+        self.words: list[Word] = []
+        self.into: list[str] = []
+        self.given = ""
+        self.text = ""
 
 
-def _called(command: str, at: int, depth: int) -> tuple[str, int]:
-    """(what is called from there on, up to the bracket that closes it, and where that is)."""
-    done: list[str] = []
-    pipe: list[tuple[str, str]] = []  # as it stands, without what is only written
-    ends: list[tuple[str, bool]] = []  # of here-documents: the word, whether a shell is given it
-    opened: list[str] = []
-    while at < len(command) and not (depth and command[at] == ")"):
-        start, char = at, command[at]
-        at += 1
-        less = char
-        if char == "\\":
-            at += 1
-            less = command[start:at]
-        elif char in "'\"":
-            less, at = _quoted(command, at, char, depth, command[start - 1 : start] == "$")
-        elif char == "#" and command[start - 1 : start] in ("", *" \t\n;|&("):
-            at, less = _line_end(command, at), ""
-        elif command.startswith("((", start):  # arithmetic: << shifts there
-            end = command.find("))", at, at + _LONGEST_SUM)
-            at = end + 2 if end >= 0 else at
-            less = command[start:at]
-        elif char == "(" and depth < _DEEPEST:
-            inner, at = _called(command, at, depth + 1)
-            less, at = f"({inner})", at + 1
-        elif char == _FROM and command.startswith(_FROM, at):
-            name, at = _here(command, at)
-            less = command[start:at]
-            opened += [name] if name else []
-        pipe.append((command[start:at], less))
-        is_both = ">" in command[start - 1 : at + 1]  # 2>&1, &>: nothing ends there
-        if char in (";", "\n", _END) or (char == "&" and not is_both) or command.startswith("||", start):
-            is_run = _is_run(pipe)
-            done += [pair[not is_run] for pair in pipe]
-            ends += [(name, is_run) for name in opened]
-            pipe, opened = [], []
-        while char == "\n" and ends:
-            name, is_run = ends.pop(0)
-            start, at = at, _after(command, at, name)
-            done.append(command[start:at] if is_run else "")
-    is_run = _is_run(pipe)
-    return "".join([*done, *(pair[not is_run] for pair in pipe)]), at
+def read(command: str) -> Part:
+    return _parsed(command[:LOOKED_AT], 0)
 
 
-def _quoted(command: str, at: int, quote: str, depth: int, is_ansi: bool) -> tuple[str, int]:
-    """(what a text calls, in its quotes, or, of one word, all of it; where what comes after it begins).
-    `is_ansi`: it is one of $'…', in which a backslash says something."""
-    start, calls = at, []
-    while at < len(command) and command[at] != quote:
-        if (quote == '"' or is_ansi) and command[at] == "\\":
-            at += 1
-        elif quote == '"' and command.startswith("$(", at) and depth < _DEEPEST:
-            inner, at = _called(command, at + 2, depth + 1)
-            calls.append(f"$({inner})")
-        at += 1
-    text = command[start:at]
-    is_word = not calls and len(text.translate(_APART).split()) < 2
-    return quote + (text if is_word else " ".join(calls)) + quote, at + 1
-
-
-def _is_run(pipe: list[tuple[str, str]]) -> bool:
-    """Whether one of its programs runs what it is given. What stands behind an option is its value, behind
-    `>` a file."""
-    before = ""
-    for word in "".join(less for _, less in pipe).translate(_APART).split():
-        if word.rpartition("/")[2] in _RUN and not before.startswith("--") and not before.endswith(">"):
-            return True
-        before = word
-    return False
-
-
-def _given(program: str, words: list[str]) -> list[str]:
-    """Its words, without options, their values, and what it looks for."""
-    if program not in _SAYS_FIRST:
-        return words
-    valued, instead = _SAYS_FIRST[program]
-    is_said, is_value = False, False
-    found = []
-    for word in words:
-        if is_value:
-            is_value = False
-        elif word.startswith("--"):
-            name, equals, _ = word.partition("=")
-            is_value = name in _INSTEAD and not equals
-            is_said |= name in _INSTEAD
-        elif word.startswith("-"):
-            at = next((at for at, char in enumerate(word) if char in valued or char in instead), 0)
-            is_said |= word[at] in instead
-            is_value = at == len(word) - 1 and at > 0
+def simple(part: Part) -> list[Part]:
+    """Every simple command in it, in the order in which they stand, with those inside of words."""
+    found: list[Part] = []
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if one.kind == SIMPLE:
+            found.append(one)
+            waiting += [inner for word in reversed(one.words) for inner in reversed(word.inside)]
         else:
-            found.append(word)
-    return found if is_said else found[1:]
-
-
-def _paths(folder: str | None, names: list[str]) -> list[str]:
-    """Of those that are files; none below a folder that is not known."""
-    return [path for name in names if _is_file(name) and (path := _joined(folder, name)) is not None]
-
-
-def _parts(command: str) -> list[tuple[list[str], list[str]]]:
-    """(words, files written to) of each program that is called."""
-    parts: list[tuple[list[str], list[str]]] = []
-    words: list[str] = []
-    targets: list[str] = []
-    into = words
-    for mark, word in _words(command):
-        if word is not None:
-            into.append(word)
-            into = words
-        elif mark == _INTO:
-            into = targets
-        elif mark == _FROM:
-            into = []  # what is read from is shown by nobody
-        else:
-            parts.append((words, targets))
-            words, targets = [], []
-            into = words
-    return parts
-
-
-def _words(command: str) -> list[tuple[str, str | None]]:
-    """("", word) or (mark, None), without the bodies of here-documents."""
-    found: list[tuple[str, str | None]] = []
-    word, quote, at = None, "", 0
-    ends: list[str] = []
-    command += _END
-    while at < len(command):
-        char = command[at]
-        at += 1
-        if quote:
-            if char == quote:
-                quote = ""
-            elif char == "\\" and quote == '"':
-                word, at = (word or "") + command[at : at + 1], at + 1
-            else:
-                word = (word or "") + char
-        elif char in "'\"":
-            word, quote = word or "", char
-        elif char == "\\" and command[at] == "\n":
-            at += 1
-        elif char == "\\":
-            word, at = (word or "") + command[at : at + 1].strip(), at + 1
-        elif char == "#" and word is None:
-            at = _line_end(command, at)
-        elif char in " \t" or char in _BREAK or char in (_INTO, _FROM, _END):
-            is_number = char in (_INTO, _FROM) and (word or "x").isdigit()  # 2> file: not a word
-            if word is not None and not is_number:
-                found.append(("", word))
-            word = None
-            if char == _FROM and command.startswith(_FROM, at):
-                name, at = _here(command, at)
-                if name:
-                    ends.append(name)
-                else:
-                    found.append((_FROM, None))
-            elif char in (_INTO, _FROM):
-                at += command.startswith(_INTO, at)
-                if command.startswith("&", at):  # 2>&1: no file
-                    at += 2
-                else:
-                    found.append((char, None))
-            elif char not in " \t":
-                found.append((_BREAK, None))
-                while char == "\n" and ends:
-                    at = _after(command, at, ends.pop(0))
-        else:
-            word = (word or "") + char
+            waiting += reversed(one.parts)
     return found
 
 
-def _line_end(command: str, at: int) -> int:
-    end = command.find("\n", at)
-    return len(command) - 1 if end < 0 else end
+def _parsed(text: str, depth: int) -> Part:
+    tokens, _ = _Lexer(text, depth).tokens(0, is_inner=False)
+    return _Parser(text, tokens).whole()
 
 
-def _here(command: str, at: int) -> tuple[str, int]:
-    """The word that ends a here-document, and where what comes after it begins. No word, where there is no
-    such document: a string follows (<<<), or a number is shifted."""
-    at += 1
-    if command.startswith(_FROM, at):
-        return "", at + 1
-    while command[at] in "- \t":
-        at += 1
+class _Lexer:
+    """Makes tokens of a text: (kind, word or mark, where a redirection leads, what a here-document
+    says)."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.depth = depth
+        self.left = _MOST_TOKENS
+
+    def tokens(self, at: int, is_inner: bool) -> tuple[list, int]:
+        """`is_inner`: up to the bracket that closes it. What is returned with them is where they end."""
+        text, end = self.text, len(self.text)
+        found: list = []
+        bodies: list = []  # [token, word that ends its here-document]
+        open_brackets = 0
+        while at < end and self.left:
+            char = text[at]
+            self.left -= char not in _BLANK
+            if char in _BLANK:
+                at += 1
+            elif char == "\n":
+                found.append((_MARK, "\n"))
+                at += 1
+                for token, name in bodies:
+                    start, at = at, _after(text, at, name)
+                    token[3] = text[start:at].rpartition(name)[0] or text[start:at]
+                bodies = []
+            elif char == "\\" and text.startswith("\n", at + 1):
+                at += 2
+            elif char == "#":
+                at = _find(text, "\n", at)
+            elif char == ")" and is_inner and not open_brackets:
+                return found, at + 1
+            elif text.startswith("((", at) and (close := text.find("))", at, at + _LONGEST_SUM)) > 0:
+                found.append((_WORD, Word(text[at : close + 2], at, close + 2, True, [])))
+                at = close + 2
+            elif char in "<>" or text.startswith(("&>", ">&"), at):
+                at = self._redirection(at, found, bodies)
+            elif char in ";|&()":
+                mark = next(mark for mark in _MARKS if text.startswith(mark, at))
+                open_brackets += (mark == "(") - (mark == ")")
+                found.append((_MARK, mark))
+                at += len(mark)
+            else:
+                word, at = self.word(at)
+                is_number = word.value.isdigit() and text[at : at + 1] in ("<", ">")
+                if not is_number or word.is_quoted:
+                    found.append((_WORD, word))
+        return found, end
+
+    def _redirection(self, at: int, found: list, bodies: list) -> int:
+        text, start = self.text, at
+        if text[at : at + 2] in ("<(", ">(") and self.depth < _DEEPEST:
+            inner, at = self.inside(at + 2)
+            found.append((_WORD, Word(text[start:at], start, at, True, [inner])))
+            return at
+        while text[at : at + 1] in ("<", ">", "&", "|") and at < start + 3:
+            at += 1
+        mark = text[start:at]
+        if mark.endswith("|") and mark not in (">|", "<>|"):  # `>|` only: `>a|b` ends before the pipe
+            at -= 1
+        while text[at : at + 1] in (" ", "\t"):
+            at += 1
+        is_here = mark.startswith("<<") and not mark.startswith("<<<")
+        if is_here and text[at : at + 1] == "-":
+            at += 1
+            while text[at : at + 1] in (" ", "\t"):
+                at += 1
+        if text[at : at + 1] in ("", "\n", ";", "|", "&", ")", "("):
+            return at
+        word, at = self.word(at)
+        if is_here:
+            token = [_TARGET, "<<", word, ""]
+            bodies.append((token, word.value))
+            found.append(token)
+        elif mark.startswith("<<<"):
+            found.append([_TARGET, "<<", word, word.value])
+        elif not (mark.endswith("&") and mark[0] in "<>" and word.value.rstrip("-").isdigit()):
+            found.append([_TARGET, mark, word, ""])
+        return at
+
+    def word(self, at: int) -> tuple[Word, int]:
+        text, end, start = self.text, len(self.text), at
+        value: list[str] = []
+        inside: list[Part] = []
+        is_quoted = False
+        while at < end:
+            char = text[at]
+            if char not in _SPECIAL:
+                begin = at
+                while at < end and text[at] not in _SPECIAL:
+                    at += 1
+                value.append(text[begin:at])
+            elif char == "'":
+                close = _find(text, "'", at + 1)
+                value.append(text[at + (close < end) : close])  # one that nothing closes is no quote
+                at, is_quoted = close + 1, True
+            elif char == '"':
+                said, at = self._quoted(at + 1, inside)
+                value.append(said)
+                is_quoted = True
+            elif char == "\\":
+                value.append("" if text[at + 1 : at + 2] == "\n" else text[at + 1 : at + 2] or "\\")
+                at, is_quoted = at + 2, True
+            elif text.startswith("$'", at):
+                said, at = _ansi(text, at + 2)
+                value.append(said)
+                is_quoted = True
+            elif char == "$" or char == "`":
+                said, at = self._expansion(at, inside)
+                value.append(said)
+            else:
+                break
+        at = min(at, end)
+        return Word("".join(value), start, at, is_quoted, inside), at
+
+    def _quoted(self, at: int, inside: "list[Part]") -> tuple[str, int]:
+        """A text in double quotes, from behind the first of them."""
+        text, end = self.text, len(self.text)
+        said: list[str] = []
+        while at < end and text[at] != '"':
+            char = text[at]
+            if char == "\\":
+                escaped = text[at + 1 : at + 2]
+                said.append("" if escaped == "\n" else escaped if escaped in '"\\$`' else "\\" + escaped)
+                at += 2
+            elif char == "$" or char == "`":
+                expanded, at = self._expansion(at, inside)
+                said.append(expanded)
+            else:
+                begin = at
+                while at < end and text[at] not in '"\\$`':
+                    at += 1
+                said.append(text[begin:at])
+        return "".join(said), at + 1
+
+    def _expansion(self, at: int, inside: "list[Part]") -> tuple[str, int]:
+        """What `$…` or a backtick says: as it is written, since nothing is known of what it will be."""
+        text, start = self.text, at
+        if text.startswith("$((", at) and (close := text.find("))", at, at + _LONGEST_SUM)) > 0:
+            return text[start : close + 2], close + 2
+        if text.startswith("$(", at) and self.depth < _DEEPEST:
+            inner, at = self.inside(at + 2)
+            inside.append(inner)
+            return text[start:at], at
+        if text.startswith("${", at):
+            at = _find(text, "}", at + 2) + 1
+            return text[start:at], at
+        if text[at] == "`" and self.depth < _DEEPEST:
+            close = _find(text, "`", at + 1)
+            inside.append(_parsed(text[at + 1 : close], self.depth + 1))
+            return text[start : close + 1], close + 1
+        return text[at], at + 1
+
+    def inside(self, at: int) -> tuple[Part, int]:
+        self.depth += 1
+        tokens, at = self.tokens(at, is_inner=True)
+        self.depth -= 1
+        return _Parser(self.text, tokens).whole(), at
+
+
+class _Parser:
+    def __init__(self, text: str, tokens: list) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+        self.depth = 0
+
+    def whole(self) -> Part:
+        parts: list[Part] = []
+        while self.at < len(self.tokens):
+            parts += self.commands(()).parts
+            self.at += 1  # what ends something that was not begun
+        return Part(LIST, parts)
+
+    def mark(self) -> str:
+        if self.at < len(self.tokens) and self.tokens[self.at][0] == _MARK:
+            return str(self.tokens[self.at][1])
+        return ""
+
+    def keyword(self) -> str:
+        if self.at < len(self.tokens) and self.tokens[self.at][0] == _WORD:
+            word = self.tokens[self.at][1]
+            return "" if word.is_quoted else word.value
+        return ""
+
+    def commands(self, until: tuple) -> Part:
+        """Up to one of these words, or a bracket that closes."""
+        parts: list[Part] = []
+        while self.at < len(self.tokens):
+            mark = self.mark()
+            if mark in (";", "\n", "&"):
+                self.at += 1
+            elif mark == ")" or mark[:2] in (";;", ";&") or self.keyword() in until or self._is_stray():
+                break
+            else:
+                part = self._chain()
+                if self.mark() == "&":
+                    part = Part(BACKGROUND, [part])
+                parts.append(part)
+        return Part(LIST, parts)
+
+    def _is_stray(self) -> bool:
+        return self.keyword() in _ENDS and self.keyword() != "}"
+
+    def _chain(self) -> Part:
+        """Commands joined by && and ||, which bind alike."""
+        first = self._pipe()
+        chain = Part(CHAIN, [first])
+        while self.mark() in ("&&", "||"):
+            chain.marks.append(self.mark())
+            self._pass_on()
+            chain.parts.append(self._pipe())
+        return chain if chain.marks else first
+
+    def _pass_on(self) -> None:
+        self.at += 1
+        while self.mark() == "\n":
+            self.at += 1
+
+    def _pipe(self) -> Part:
+        is_not = False
+        while self.keyword() == "!":
+            self.at += 1
+            is_not = not is_not
+        parts = [self._command()]
+        while self.mark() in ("|", "|&"):
+            self._pass_on()
+            parts.append(self._command())
+        whole = parts[0] if len(parts) == 1 else Part(PIPE, parts)
+        return Part(NOT, [whole]) if is_not else whole
+
+    def _command(self) -> Part:
+        if self.depth >= _DEEPEST:
+            return self._simple()
+        self.depth += 1
+        try:
+            part = self._compound()
+        finally:
+            self.depth -= 1
+        return part
+
+    def _compound(self) -> Part:
+        keyword = self.keyword()
+        if self.mark() == "(":
+            self.at += 1
+            part = self._body((), ")")
+        elif keyword == "{":
+            self.at += 1
+            part = self._body(("}",))
+        elif keyword == "if":
+            part = self._until("fi", IF)
+        elif keyword in ("while", "until"):
+            part = self._until("done", LOOP)
+        elif keyword in ("for", "select"):
+            while self.at < len(self.tokens) and self.keyword() != "do":
+                self.at += 1
+            part = self._until("done", LOOP)
+        elif keyword == "case":
+            part = self._case()
+        elif keyword == "function" or self._is_function():
+            while self.at < len(self.tokens) and self.keyword() != "{" and self.mark() != "\n":
+                self.at += 1
+            part = Part(FUNCTION, [self._command()])
+        else:
+            return self._simple()
+        while self.at < len(self.tokens) and self.tokens[self.at][0] == _TARGET:
+            _, mark, word, _ = self.tokens[self.at]
+            if mark[0] in ">&" or ">" in mark:
+                part.into.append(word.value)
+            self.at += 1
+        return part
+
+    def _is_function(self) -> bool:
+        """`name() {`"""
+        ahead = [token[1] for token in self.tokens[self.at + 1 : self.at + 3] if token[0] == _MARK]
+        return bool(self.keyword()) and ahead == ["(", ")"]
+
+    def _body(self, until: tuple, closing: str = "") -> Part:
+        part = self.commands(until)
+        if (closing and self.mark() == closing) or (self.keyword() in until and until):
+            self.at += 1
+        return part
+
+    def _until(self, last: str, kind: int) -> Part:
+        parts: list[Part] = []
+        while self.at < len(self.tokens) and self.keyword() != last:
+            self.at += 1  # if, then, do …
+            start = self.at
+            parts.append(self.commands((last, "then", "elif", "else", "do")))
+            if self.at == start and self.keyword() not in ("then", "elif", "else", "do", last):
+                break
+        if self.keyword() == last:
+            self.at += 1
+        return Part(kind, parts)
+
+    def _case(self) -> Part:
+        parts: list[Part] = []
+        while self.at < len(self.tokens) and self.keyword() != "esac":
+            while self.at < len(self.tokens) and self.mark() != ")" and self.keyword() != "esac":
+                self.at += 1
+            if self.mark() == ")":
+                self.at += 1
+                parts.append(self.commands(("esac",)))
+                self.at += self.mark()[:2] in (";;", ";&")
+        self.at += 1
+        return Part(IF, parts)
+
+    def _simple(self) -> Part:
+        part = Part(SIMPLE)
+        while self.at < len(self.tokens):
+            kind, *rest = self.tokens[self.at]
+            if kind == _WORD:
+                part.words.append(rest[0])
+            elif kind == _TARGET:
+                mark, word, said = rest
+                if mark == "<<":
+                    part.given = said
+                elif mark != "<":
+                    part.into.append(word.value)
+            elif rest[0] == "(" and part.words:  # a list: a=(b c)
+                while self.at < len(self.tokens) and self.mark() != ")":
+                    self.at += 1
+            elif rest[0] not in "()" or self.depth < _DEEPEST:
+                break
+            self.at += 1
+        if part.words:
+            part.text = self._written(part.words)
+        return part
+
+    def _written(self, words: "list[Word]") -> str:
+        """The words as they stand, without what stands between them that is none: a redirection."""
+        said, end = [], words[0].start
+        for word in words:
+            gap = self.text[end : word.start]
+            said.append(gap if not gap.strip("\\\r\n \t") else " ")
+            said.append(self.text[word.start : word.end])
+            end = word.end
+        return "".join(said).strip()
+
+
+def _find(text: str, mark: str, at: int) -> int:
+    found = text.find(mark, at)
+    return len(text) if found < 0 else found
+
+
+def _ansi(text: str, at: int) -> tuple[str, int]:
+    """A text of the form $'…', in which a backslash says something."""
     start = at
-    if not (command[at].isalpha() or command[at] in "_'\"\\"):
-        return "", at
-    while command[at] not in " \t\n;|&)>" + _END:
-        at += 1
-    return command[start:at].strip("'\"\\"), at
+    while at < len(text) and text[at] != "'":
+        at += 1 + (text[at] == "\\")
+    return text[start:at], min(at + 1, len(text))
 
 
-def _after(command: str, at: int, name: str) -> int:
+def _after(text: str, at: int, name: str) -> int:
     """Where the line after a here-document begins; the end, where nothing ends it."""
-    while at < len(command):
-        line, found, _ = command[at:].partition("\n")
-        at += len(line) + 1
-        if line.strip().rstrip(_END) == name or not found:
+    while at < len(text):
+        end = _find(text, "\n", at)
+        is_last = text[at:end].strip() in (name, name + ")")
+        at = min(end + 1, len(text))
+        if is_last:
             break
-    return min(at, len(command))
-
-
-def _is_file(word: str) -> bool:
-    name = word.rpartition("/")[2]
-    ending = name.rpartition(".")[2]
-    return (
-        "." in name
-        and "//" not in word
-        and word[0] != "-"
-        and 0 < len(ending) <= _LONGEST_ENDING
-        and ending[0].isalpha()
-        and ending.isalnum()
-        and _is_plain(word)
-    )
-
-
-def _is_plain(word: str) -> bool:
-    return all(char.isalnum() or char in _IN_NAMES for char in word)
-
-
-def _joined(folder: str | None, name: str) -> str | None:
-    if folder is None and not name.startswith(("/", "~")):
-        return None
-    whole = name if name.startswith(("/", "~")) else f"{folder}/{name}"
-    steps: list[str] = []
-    for step in whole.split("/"):
-        if step == "..":
-            del steps[-1:]
-        elif step not in ("", "."):
-            steps.append(step)
-    path = "/".join(steps)
-    return path if whole.startswith("~") else f"/{path}"
+    return at

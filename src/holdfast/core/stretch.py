@@ -1,6 +1,6 @@
 """What a prompt caused: the turns until the next one, and what they added to the window."""
 
-from holdfast.core import shell, spoken
+from holdfast.core import shellfiles, spoken
 from holdfast.core.foreseen import Facts, file_tokens
 from holdfast.core.rewind import Rewinds
 from holdfast.core.transcript import Entry, count
@@ -153,12 +153,12 @@ class _Cut:
             if is_error:
                 continue
             if tool == _SHELL:
-                for path, how in shell.files(said, folder):
+                for path, how in shellfiles.files(said, folder):
                     if not path.startswith(_PASSING):
                         # What is changed in its place was there before, as is what was met before.
-                        is_new = how == shell.PUT and path not in self._sizes
+                        is_new = how == shellfiles.PUT and path not in self._sizes
                         size = self._sizes.setdefault(path, None)
-                        current.touch(path, how == shell.SHOWN, is_new, size)
+                        current.touch(path, how == shellfiles.SHOWN, is_new, size)
                         self._window.add(path)
             elif tool:
                 before, after, is_new = _sizes(tool, result, self._sizes.get(said))

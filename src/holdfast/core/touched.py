@@ -4,7 +4,7 @@ A file that was only named in passing (in a listing, in an error) counts a littl
 agent needs after a compaction it has never opened before it.
 """
 
-from holdfast.core.fold import called
+from holdfast.core.outcome import FAILED, UNKNOWN, Outcome, named
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.redact import is_key_file
 
@@ -14,6 +14,9 @@ EDITED, READ, TYPED, SAID = 3.0, 1.5, 1.5, 1.0
 _FADES, _STAYS = 60.0, 0.15
 _MOST_FILES, _MOST_COMMANDS, _MOST_COMMITS, _MOST_EDITS, _MOST_SYMBOLS = 160, 48, 6, 4, 8
 _LONGEST_COMMAND = 400
+_SHORTEST_PLACE, _MOST_WAITING = 5, 8
+#: Columns of a row of `commands` before it said anything of tests.
+_BEFORE_TESTS = 4
 _HEX, _SHORTEST_COMMIT = frozenset("0123456789abcdef"), 7
 _LOOKED_AT = 60_000
 _APART = str.maketrans(dict.fromkeys("\"'`(),;<>[]{}|*", " "))
@@ -21,9 +24,9 @@ _CODE = str.maketrans(dict.fromkeys("`'\"()[]{}<>,;:!?*|=+&%$~^@.\\/-#\t", " "))
 _DEFINES = frozenset(
     "func def class type const var interface struct enum fn let function trait module fun val sub".split()
 )
+#: What looks at the work without running tests: it will be run again, too.
 _CHECKS = frozenset(
-    "test tests lint build vet fmt tsc pytest check typecheck jest vitest ruff mypy eslint clippy validate "
-    "test:ci test:integration compile".split()
+    "lint build vet fmt tsc check typecheck ruff mypy eslint clippy validate compile".split()
 )
 _LOOKS = frozenset(
     "cat ls grep rg find sed awk echo cd head tail wc which pwd sleep mkdir rm cp mv for tree less".split()
@@ -44,10 +47,34 @@ def _row() -> list:
     return [0, 0, 0.0, 0.0, 0, []]
 
 
+class TestRun:
+    """The last run of some tests: `named` is the command that runs them, `ended` as in `outcome`, `said`
+    what is told of it, `last` the words it ended with."""
+
+    __slots__ = ("command", "ended", "last", "named", "said", "turn")
+
+    def __init__(self, command: str, row: list) -> None:
+        _, self.turn, _, self.last, self.named, self.ended, self.said = row
+        self.command = command
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.ended == FAILED)
+
+    def shown(self) -> str:
+        """How it ended, and the words it ended with, unless they say no more."""
+        return (
+            self.said if not self.last or self.last.startswith(self.said) else f"{self.said}: {self.last}"
+        )
+
+
 class Touched:
     def __init__(self) -> None:
         self.files: dict = {}  # path -> [opened, edits, lasting, fading, turn, symbols]
-        self.commands: dict = {}  # command -> [runs, turn, failed, last words]
+        # command -> [runs, turn, failed, last words, and of tests: what runs them, how that ended, what
+        # is said]
+        self.commands: dict = {}
+        self.waiting: dict = {}  # file, or id in the background -> [command in `commands`, as it was given]
         self.commits: list = []  # [turn, what git said]
         self.edits: list = []  # [turn, path, what is new]
 
@@ -125,26 +152,59 @@ class Touched:
 
     # Commands
 
-    def ran(self, command: str, failed: bool, said: str, turn: int) -> None:
+    def ran(self, command: str, failed: bool, said: str, turn: int, tests: "Outcome | None" = None) -> None:
+        """`failed`: its exit status says so, whoever's that is. Of a long one that runs `tests` what runs
+        them is kept."""
+        named = one_line(tests.named) if tests else ""
         if len(command) > _LONGEST_COMMAND:
+            command = named
+        if not 0 < len(command) <= _LONGEST_COMMAND:
             return
-        row = self.commands.pop(command, None) or [0, 0, 0, ""]
-        self.commands[command] = [row[0] + 1, turn, 1 if failed else 0, said]
+        row = self.commands.pop(command, None) or [0]
+        tested = [named, tests.ended, tests.said()] if tests else ["", "", ""]
+        failed = tests.ended == FAILED if tests else failed
+        self.commands[command] = [row[0] + 1, turn, 1 if failed else 0, said, *tested]
         if len(self.commands) > 2 * _MOST_COMMANDS:
             kept = set(self.repeated(turn)[:_MOST_COMMANDS])
             self.commands = {one: row for one, row in self.commands.items() if one in kept}
 
+    def wait_for(self, command: str, tests: Outcome) -> None:
+        """Its tests go on, or what they print is elsewhere: it may be looked at later."""
+        kept = one_line(command)
+        key = kept if len(kept) <= _LONGEST_COMMAND else one_line(tests.named)
+        for place in tests.elsewhere:
+            if len(place) > _SHORTEST_PLACE and place != "/dev/null":
+                self.waiting[place] = [key, command]
+        self.waiting = dict(list(self.waiting.items())[-_MOST_WAITING:])
+
+    def ended_later(self, place: str, key: str, tests: Outcome) -> None:
+        del self.waiting[place]
+        row = self.commands.get(key)
+        if row and row[5] == UNKNOWN:
+            row[2], row[5], row[6] = 1 if tests.ended == FAILED else 0, tests.ended, tests.said()
+
+    def tests(self, order: "list[str] | None" = None) -> list[TestRun]:
+        """The last run of each that runs tests, in the order of these commands, or that in which they
+        were run."""
+        runs = [TestRun(command, row) for command, row in self.commands.items() if row[4]]
+        last = {run.named: run for run in runs}  # the newest stands last
+        named = [self.commands[command][4] for command in order] if order else [run.named for run in runs]
+        newest = dict.fromkeys(named if order else reversed(named))
+        found = [last[name] for name in newest if name]
+        return found if order else found[::-1]
+
     def repeated(self, turn: int) -> list[str]:
-        """The commands, those first that will be run again: checks, what was run often, what was short."""
+        """The commands, those first that will be run again: tests and checks, what was run often, what
+        was short."""
 
         def worth(command: str) -> float:
-            runs, ran, _, _ = self.commands[command]
+            runs, ran, _, _, named, *_ = self.commands[command]
             fresh = 0.15 + 2.718 ** ((ran - turn) / _FADES)
             looks = command.partition(" ")[0] in _LOOKS
             return float(
                 runs**0.6
                 * fresh
-                * (2.0 if is_check(command) else 1.0)
+                * (2.0 if named or is_check(command) else 1.0)
                 * (1.3 if len(command) < 40 else 1.0)
                 * (0.2 if looks else 1.0)
             )
@@ -189,12 +249,7 @@ def paths(words: str) -> list[str]:
 
 
 def is_check(command: str) -> bool:
-    """Whether it tests, lints or builds: whoever goes on will want to run it again."""
-    # On one line nobody knows where a comment ends.
-    return _names_check(command) and ("#" in command or _names_check(called(command)))
-
-
-def _names_check(command: str) -> bool:
+    """Whether it lints, checks types or builds."""
     words = bare(command).split()
     if not words or words[0].rpartition("/")[2] in _LOOKS or words[0] == "git":
         return False
@@ -263,3 +318,13 @@ def _symbols(new: str, old: str) -> list[str]:
                 others[word] = others.get(word, 0) + 1
     rest = sorted(others, key=lambda word: others[word], reverse=True)
     return [*defined, *(word for word in rest if word not in defined)][:_MOST_SYMBOLS]
+
+
+def restored(commands: dict) -> dict:
+    """The rows with what those lack that were written before it was noted which run tests: how these
+    ended is not known."""
+    for command, row in commands.items():
+        if len(row) == _BEFORE_TESTS:
+            tests = named(command)
+            row += [tests, UNKNOWN, "result not known"] if tests else ["", "", ""]
+    return commands

@@ -8,7 +8,7 @@ read.
 
 from holdfast.core.cues import terms_of
 from holdfast.core.fold import commits
-from holdfast.core.shell import SHOWN, files
+from holdfast.core.shellfiles import SHOWN, files
 from holdfast.core.smalltalk import ASKS, WANTS, kind
 from holdfast.core.touched import looks
 

@@ -164,11 +164,12 @@ def _worked(ground: Ground, known: Facts) -> Iterator[Item | None]:
             yield ground.item(
                 "files", text, "tool", key("files", ground.project, path), files=(path,), kind=kind
             )
-    for command, (_, _, failed, said) in known.touched.commands.items():
+    for command, (_, _, failed, said, named, _, result) in known.touched.commands.items():
         if _OURS.search(command):
             continue  # what it printed last is what holdfast said
-        told = f"{command} → {said}" if said else command
-        kind = "failed" if failed else "check" if is_check(command) else "ran"
+        told = ": ".join(filter(None, (result, said)))
+        told = f"{command} → {told}" if told else command
+        kind = "failed" if failed else "check" if named or is_check(command) else "ran"
         yield ground.item(
             "commands", told, "tool", key("commands", ground.project, bare(command)), kind=kind
         )

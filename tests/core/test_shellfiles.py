@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.shell import CHANGED, PUT, SHOWN, files
+from holdfast.core.shellfiles import CHANGED, PUT, SHOWN, files
 
 
 @pytest.mark.parametrize(
