@@ -11,6 +11,7 @@ from holdfast.clock import id_time, new_id
 from holdfast.core import checkpoint, decide, workstate
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
+from holdfast.core.fold import commits
 from holdfast.core.gauge import Reading
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
@@ -166,9 +167,8 @@ def _draft(
     note = text(event.data, "note") if event.name == decide.ASKED else ""
     if note:
         sections["Goal"].append(f"Note by whoever saved this: {excerpt(redactor.text(note), 500)}")
-    stands = workstate.of(
-        sections, bool(ground.commit), lambda: lineages.told(app.home, ground.lineage, state)
-    )
+    known = lambda: lineages.told(app.home, ground.lineage, state)  # noqa: E731
+    stands = workstate.of(sections, bool(ground.commit), known, _committed(material))
     fields = {
         "trigger": owed["trigger"],
         "reason": owed["why"],
@@ -185,6 +185,14 @@ def _draft(
         "work": stands,
     }
     return checkpoints.Draft(owed["uid"], owed["at"], ground.project, fields, _body(sections, redactor))
+
+
+def _committed(material: Material) -> int:
+    """The turn of the session's last commit; -1: it made none, or nobody knows."""
+    touched, start = material.facts.touched, material.facts.start
+    said = [turn for turn, words in touched.commits if words.startswith("[")]
+    ran = [row[1] for command, row in touched.commands.items() if not row[2] and commits(command)]
+    return -1 if start else max([-1, *said, *ran])
 
 
 def _body(sections: dict[str, list[str]], redactor: "Redactor") -> str:

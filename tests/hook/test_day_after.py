@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.app import Holdfast
+from holdfast.clock import new_id, now, rfc3339
+from holdfast.core import checkpoint
 from holdfast.core.plain import one_line
-from hooks import PYTHON, environ, notes, patient
+from holdfast.disk import checkpoints, index
+from holdfast.disk.home import Home
+from holdfast.material import Ground
+from holdfast.ops.checkpoints import list_all
+from hooks import PYTHON, copy_package, edit, environ, notes, patient
 from taken import entries
 from told import Work, git, repository
 
@@ -114,3 +121,74 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("day", DAYS, ids=[one_line(day["about"])[:60] for day in DAYS])
 def test_the_next_session_goes_on_with_the_work(day: dict, home: Path, places: tuple[Path, Path]) -> None:
     assert not "\n".join(Day(home, *places).play(day))
+
+
+def test_a_holdfast_that_takes_talk_for_work_would_be_found(
+    home: Path, places: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """The control of the test before."""
+    package = copy_package(tmp_path / "careless")
+    edit(
+        package / "core/workstate.py",
+        "    if not _holds_work(sections, known):\n",
+        "    if not sections:\n",
+    )
+    edit(
+        package / "core/workstate.py", "    return all(kind(words)", "    return False and all(kind(words)"
+    )
+    wrong = Day(home, *places, package).play(DAYS[0])
+    assert "two (startup) took a checkpoint" in wrong
+    assert any(one.startswith("five (startup) is ") for one in wrong)
+
+
+# Checkpoints of the first version, which do not say whether they hold work
+
+
+def of_the_first_version(home: Path, project: Path) -> list[str]:
+    """first_version.json was left by the first version on the first of these days; its names, oldest
+    first."""
+    place, kept = project / ".claude/checkpoints", Home(str(home))
+    place.mkdir(parents=True)
+    key, names = checkpoints.seal_key(kept), []
+    ground = Ground(str(project))
+    for number, left in enumerate(json.loads((Path(__file__).parent / "first_version.json").read_text())):
+        at = now() - (10 - number) * 60_000
+        stem = checkpoints.stem_at(at)
+        fields = dict.fromkeys(checkpoint.FIELDS, "") | {
+            **{
+                "id": stem,
+                "uid": new_id(at),
+                "created": rfc3339(at),
+                "project": str(project),
+                "branch": "main",
+            },
+            **{"lineage": ground.lineage, "session_id": left["session"], "commit": ground.commit},
+            **{"summary": left["summary"], "reason": left["reason"], "trigger": left["trigger"]},
+            **{"iteration": number + 1, "used_tokens": 50_000, "window": 200_000},
+        }
+        del fields["work"]
+        data = checkpoint.render(fields, checkpoint.body(left["sections"]), key)
+        path = place / f"{stem}.md"
+        path.write_bytes(data)
+        entry = index.entry(checkpoint.parse(data, stem).fields, str(path), "project")
+        index.add(kept, entry)
+        checkpoints.set_head(kept, entry)
+        names.append(stem)
+    return names
+
+
+def test_of_what_the_first_version_left_the_work_is_resumed(home: Path, places: tuple[Path, Path]) -> None:
+    names = of_the_first_version(home, places[0])
+    said = Work(home, places[0], "s9").start("startup")
+    assert f"## Resuming from Checkpoint\n{names[1]}, saved 9 minutes ago" in said
+    assert "harbour port at 5433" in said
+    for talk in ("where were we", "thanks, bye", "25 % full"):
+        assert talk not in said
+    offered = Work(home, places[0], "s10").start("clear")
+    assert names[1] in offered
+
+
+def test_it_is_listed_with_its_state(home: Path, places: tuple[Path, Path]) -> None:
+    of_the_first_version(home, places[0])
+    listed = list_all(Holdfast.open(environ(home)))
+    assert [row.work for row in listed[::-1]] == ["in progress", "in progress", *["only talk"] * 4]

@@ -66,12 +66,17 @@ def nothing() -> str:
     return ""
 
 
-def of(sections: dict[str, list[str]], is_repository: bool, known: "Callable[[], str]" = nothing) -> str:
+def of(
+    sections: dict[str, list[str]],
+    is_repository: bool,
+    known: "Callable[[], str]" = nothing,
+    committed: int = -1,
+) -> str:
     """OPEN, FINISHED or TALK. `known` gives what the session was told when it began: a decision that says
-    it again is none."""
+    it again is none. `committed`: the turn of its last commit, where more is known than stands there."""
     if not _holds_work(sections, known):
         return TALK
-    return FINISHED if _is_finished(sections, is_repository) else OPEN
+    return FINISHED if _is_finished(sections, is_repository, committed) else OPEN
 
 
 def is_only_talk(sections: dict[str, list[str]], known: "Callable[[], str]") -> bool:
@@ -137,16 +142,16 @@ def _is_unread(sections: dict[str, list[str]]) -> bool:
     return any(item.startswith(_OWN[0]) and "(0 tool calls" not in item for item in issues)
 
 
-def _is_finished(sections: dict[str, list[str]], is_repository: bool) -> bool:
+def _is_finished(sections: dict[str, list[str]], is_repository: bool, committed: int) -> bool:
     if _failing(sections) or _open_tasks(sections):
         return False
-    edited = max((_turn(item) for item in sections.get("What Changed", [])), default=0)
+    ran = sections.get("Commands and Tests", [])
+    edited = [_turn(item) for item in (*sections.get("What Changed", []), *filter(_is_write, ran))]
     if not is_repository:
         return bool(sections.get("What Changed", [])) and _has_tasks(sections)
-    own = [_turn(item) for item in sections.get("Commands and Tests", []) if _is_commit(item)]
-    committed = max(own, default=-1)
+    committed = max([committed, *(_turn(item) for item in ran if _is_commit(item))])
     wanted = max((turn for words, turn in _typed(sections) if kind(words) != ASKS), default=0)
-    return committed >= edited and committed >= wanted and committed >= 0
+    return committed >= max([0, wanted, *edited])
 
 
 def _open_tasks(sections: dict[str, list[str]]) -> bool:
@@ -215,20 +220,31 @@ def _is_commit(item: str) -> bool:
     return item.startswith("`") and ended.startswith(_OK) and commits(command)
 
 
+def _is_write(item: str) -> bool:
+    command, _, ended = item.removeprefix("`").partition(_ENDED)
+    return item.startswith("`") and ended.startswith(_OK) and not commits(command) and _writes(command)
+
+
 def _acts(command: str) -> bool:
     """Whether it changes something in the project, as far as its words tell."""
     if _is_ours(command):
         return False
+    words = command.split()
+    is_git = any(
+        word == "git" and not _GIT_ACTS.isdisjoint(words[at + 1 : at + 2]) for at, word in enumerate(words)
+    )
+    return is_git or commits(command) or _writes(command)
+
+
+def _writes(command: str) -> bool:
+    """Whether it writes, moves or removes files outside of the folders for what is thrown away."""
     if any(how != SHOWN and not path.startswith(_SCRATCH) for path, how in files(command, "/work")):
         return True
-    before = ""
-    for word in command.replace("&&", " ; ").replace("|", " ; ").split():
-        program = word.rpartition("/")[2]
-        if before in ("", ";", "&&", "sudo") and program in _ACTS:
+    for part in command.replace("&&", ";").replace("|", ";").split(";"):
+        program, *given = [word for word in part.split() if word != "sudo"] or [""]
+        places = [word for word in given if word[0] != "-"]
+        if program.rpartition("/")[2] in _ACTS and not all(one.startswith(_SCRATCH) for one in places):
             return True
-        if before == "git" and word in _GIT_ACTS:
-            return True
-        before = ";" if word.endswith(";") else program
     return False
 
 
