@@ -1,8 +1,7 @@
 """How fast a transcript is read: python bench/read.py [--mb 100 1000] [--transcript FILE …]
 
 First contact with an unread transcript: the full fold, the usage curve alone, a replay, and, as references
-of the same run, reading the bytes and `json.loads` of every line. Then the hooks' view of it: what one
-PreCompact does with a transcript far larger than its two seconds allow.
+of the same run, reading the bytes and `json.loads` of every line. What hooks make of one: `late.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import made
-from harness import LAUNCH, PYTHON, REPO, progress, run, table
+from harness import REPO, progress, table
 
 sys.path.insert(0, str(REPO / "src"))
 
@@ -30,7 +29,6 @@ from holdfast.ops.responses import curve
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=float, nargs="+", default=[100])
-    parser.add_argument("--precompact-mb", type=float, default=1000)
     parser.add_argument(
         "--transcript", type=Path, nargs="*", default=[], help="measure these files instead"
     )
@@ -40,7 +38,6 @@ def main() -> None:
         paths = args.transcript or [_made(Path(folder), mb) for mb in args.mb]
         for path in paths:
             print(throughput(path, args.rounds), end="\n\n")
-        print(precompact(Path(folder), args.precompact_mb))
 
 
 def _made(folder: Path, mb: float) -> Path:
@@ -98,39 +95,6 @@ def _curve(path: Path) -> None:
 
 def _replay(path: Path) -> None:
     replay.one(Holdfast.open({"HOME": "/nowhere"}), str(path))
-
-
-def precompact(folder: Path, mb: float) -> str:
-    path = _made(folder, mb)
-    progress("")
-    event = {
-        "session_id": "large",
-        "transcript_path": str(path),
-        "cwd": "/nowhere/tidegate",
-        "hook_event_name": "PreCompact",
-        "trigger": "auto",
-        "custom_instructions": None,
-    }
-    environ = {"HOLDFAST_HOME": str(folder / "home"), "HOME": str(folder)}
-    rows = []
-    for call in ("first PreCompact", "second"):
-        cost = run([PYTHON, "-I", "-S", str(LAUNCH)], json.dumps(event).encode(), environ)
-        state = json.loads((folder / "home/sessions/large/state.json").read_bytes())
-        size = path.stat().st_size
-        newest = size - state["seen"].get("start", 0)
-        front = (state["behind"] or {}).get("offset", 0)
-        rows.append(
-            [
-                call,
-                f"{cost.wall_s:.2f}",
-                f"{cost.cpu_s:.2f}",
-                f"{cost.rss_mb:.0f}",
-                f"{newest / 1e6:.0f}",
-                f"{front / 1e6:.0f}",
-            ]
-        )
-    head = [f"{mb:.0f} MB unread", "wall s", "CPU s", "peak MB", "newest MB read", "from the front"]
-    return table(head, rows)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,9 @@ _NEAR = 1 << 20
 _NICE = 19
 
 
-def leave(session: str, agent: str, path: str, app: Holdfast) -> None:
-    """Start a child that reads on, unless one does. It is counted before it is started: three that came no
-    further are enough, and hooks read on themselves."""
-    place = late.Place(app.home, session, agent)
-    if place.is_busy() or place.has_failed():
-        return
+def leave(place: late.Place, path: str, app: Holdfast) -> None:
+    """Start a child that reads on. It is counted before it is started: three that came no further are
+    enough, and hooks read on themselves."""
     is_first = not place.count()
     try:
         child = posix.fork()
@@ -39,7 +36,9 @@ def leave(session: str, agent: str, path: str, app: Holdfast) -> None:
         return
     if child:
         if is_first:
-            trail.note(app.home, "catchup.began", session=session, agent=agent, bytes=_size(path))
+            trail.note(
+                app.home, "catchup.began", session=place.session, agent=place.agent, bytes=_size(path)
+            )
         return
     try:
         posix.setsid()  # when the client ends its hooks, this is finished
@@ -66,6 +65,8 @@ def _read_apart(place: late.Place, path: str, app: Holdfast) -> None:
         with place.lock() as held:
             if held.fd >= 0:
                 Reader(place, path, app).read()
+    except FileNotFoundError:
+        return  # its session was removed meanwhile, or the transcript was: nobody needs it any more
     except (OSError, HoldfastError) as problem:
         trail.note(app.home, "degraded.catchup", **whose, what=f"{type(problem).__name__}: {problem}"[:300])
     except MISTAKES as problem:  # of ours; its message may hold text of the session

@@ -108,9 +108,15 @@ def _finish(rest: Event, app: Holdfast, is_child: bool) -> None:
 
 def _catch_up(event: Event, path: str, app: Holdfast) -> None:
     """The transcript was met late: what could not be read of it is left to a child."""
+    from holdfast.disk import late
+
+    place = late.Place(app.home, event.session, event.agent)
+    if place.is_busy() or place.has_failed():
+        return
+    engine.load_more(app)
     from holdfast import catchup
 
-    catchup.leave(event.session, event.agent, path, app)
+    catchup.leave(place, path, app)
 
 
 def _command(app: Holdfast) -> None:

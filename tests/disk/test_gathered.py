@@ -10,7 +10,7 @@ from gathering import facts_of, said
 from holdfast.core.facts import VERSION, Facts
 from holdfast.core.redact import Redactor
 from holdfast.core.state import State
-from holdfast.disk import gathered, transcripts
+from holdfast.disk import gathered, speech, transcripts
 from holdfast.disk.home import Home
 from hooks import lines as noted
 from planted import everything as secrets
@@ -213,10 +213,14 @@ def test_of_more_than_may_be_read_the_newest_is_taken_in_and_of_the_rest_what_wa
 
 
 def test_where_there_is_no_time_even_for_that_it_is_said(tmp_path, monkeypatch):
+    """Of the front a little is looked at in any case."""
     monkeypatch.setattr(gathered, "_FOUND", -1)
+    monkeypatch.setattr(speech, "_FRONT", 8_000)
     facts = Session(tmp_path).gather(long_session().bytes(), most=16_000)
-    assert (facts.skimmed, facts.unread) == (0, facts.start)
-    assert "rule 1," not in str(said(facts))
+    assert facts.skimmed + facts.unread == facts.start
+    assert 0 < facts.skimmed <= 8_000
+    assert "before anything" in str(said(facts))
+    assert "rule 20," not in str(said(facts))
 
 
 @pytest.mark.parametrize(("newest", "has_all"), [(1 << 18, True), (4000, False)])

@@ -120,7 +120,7 @@ def _skim(facts: Facts, place: Seen, fd: int, to: int, stop: int, redact: "Redac
     seconds = max(0.0, until - began)
     agent = place.agent
     _jump(facts, place, fd, to, stop)
-    found, reached = speech.find(fd, since, place.offset, agent, began + _FOUND * seconds)
+    found, unread = speech.find(fd, since, place.offset, agent, began + _FOUND * seconds)
     many = max(_AT_LEAST, int((_TAKEN - _FOUND) * seconds / _EACH_S / 2))
     spoken, rewinds = [], Rewinds()
     for offset, length, rank in speech.newest(found, many, many, _FIRST):
@@ -137,8 +137,8 @@ def _skim(facts: Facts, place: Seen, fd: int, to: int, stop: int, redact: "Redac
             continue  # what people typed is little, and comes first
         if not any(start <= made.offset < end for start, end in dead):
             _take_in(facts, record, made, redact)
-    facts.unread += reached - since
-    facts.skimmed += place.offset - reached
+    facts.unread += unread
+    facts.skimmed += place.offset - since - unread
 
 
 def read_on(facts: Facts, seen: Seen, fd: int, redact: "Redact", most: int) -> Facts:

@@ -6,13 +6,15 @@ that reads on; and a byte for every child that was started since something was l
 
 import posix
 
-from holdfast.core.facts import Facts, parse
 from holdfast.core.seen import Seen
-from holdfast.core.state import State
-from holdfast.core.state import parse as parse_state
+from holdfast.core.state import State, parse
 from holdfast.disk import files
 from holdfast.disk.home import Home
 from holdfast.errors import BadInput, Damaged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core.facts import Facts
 
 _LARGEST_STATE, _LARGEST_FACTS = 16 << 20, 8 << 20
 #: So many are started without getting any further.
@@ -38,8 +40,7 @@ class Place:
             return False
 
     def lock(self) -> files.Lock:
-        """Held, unless another has it: then its `fd` is negative."""
-        files.make_dir(self.folder)
+        """Held, unless another has it (then its `fd` is negative). FileNotFoundError: no such session."""
         held = _Tried(self.folder + "/lock")
         held.attempt()
         return held
@@ -75,19 +76,21 @@ class Place:
         """What the front of the transcript says; None: nothing was read yet, or it cannot be used."""
         path = self.folder + "/state.json"
         try:
-            state = parse_state(files.read(path, _LARGEST_STATE), path)
+            state = parse(files.read(path, _LARGEST_STATE), path)
         except (OSError, Damaged, BadInput):
             return None  # it is read again
         return state.seen if (state.session, state.agent) == (self.session, self.agent) else None
 
-    def facts(self) -> Facts | None:
+    def facts(self) -> "Facts | None":
+        from holdfast.core import facts  # which a hook that only asks who reads does without
+
         path = self.folder + "/facts.json"
         try:
-            return parse(files.read(path, _LARGEST_FACTS), path)
+            return facts.parse(files.read(path, _LARGEST_FACTS), path)
         except (OSError, Damaged, BadInput):
             return None
 
-    def save(self, view: Seen, facts: Facts) -> None:
+    def save(self, view: Seen, facts: "Facts") -> None:
         state = State(self.session, self.agent)
         state.seen = view
         files.replace(self.folder + "/state.json", state.render(), durable=False)

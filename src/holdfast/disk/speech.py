@@ -9,6 +9,8 @@ import posix
 from holdfast.clock import elapsed
 
 _CHUNK = 4 << 20
+#: So much of the front is looked at in any case: there stands what it is all about.
+_FRONT = 1 << 20
 #: Longer lines hold a picture or a file.
 _LONGEST = 1 << 18
 #: Type, role and the marks of a result stand near one end of a line, whoever wrote it.
@@ -31,14 +33,16 @@ ASKED, TELLS, SAID = 2, 1, 0
 
 
 def find(fd: int, start: int, stop: int, agent: str, until: float) -> tuple[list[list[int]], int]:
-    """([offset, length, rank] of each such line in [start, stop), oldest first; from where on all of them
-    were looked at). `stop` is where a line begins."""
+    """([offset, length, rank] of each such line in [start, stop), oldest first; how many bytes were not
+    looked at). `stop` is where a line begins."""
     parts: list[list[list[int]]] = []
-    end = stop
-    while end > start and elapsed() < until:
-        at = max(start, end - _CHUNK)
+    front = posix.pread(fd, min(_FRONT, stop - start), start)
+    front = front[: front.rfind(b"\n") + 1]
+    end, left = stop, start + len(front)
+    while end > left and elapsed() < until:
+        at = max(left, end - _CHUNK)
         data = posix.pread(fd, end - at, at)
-        if at > start:  # what stands before the first line end belongs to a line that begins earlier
+        if at > left:  # what stands before the first line end belongs to a line that begins earlier
             first = data.find(b"\n") + 1
             if first in (0, len(data)):  # one line, longer than any that is kept
                 end = at
@@ -46,7 +50,8 @@ def find(fd: int, start: int, stop: int, agent: str, until: float) -> tuple[list
             at, data = at + first, data[first:]
         parts.append(_in(data, at, agent))
         end = at
-    return [one for part in reversed(parts) for one in part], max(start, end)
+    parts.append(_in(front, start, agent))
+    return [one for part in reversed(parts) for one in part], max(0, end - left)
 
 
 def _in(data: bytes, at: int, agent: str) -> list[list[int]]:
