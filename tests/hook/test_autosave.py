@@ -256,3 +256,17 @@ def test_the_hook_that_is_waited_for_does_not_write_it(
     session.turn(context=PERCENT * 90)
     run_hook(session.event("PostToolBatch"), home, package=package, then=gate.touch)
     assert len(saved(home)) == 1
+
+
+def test_without_looking_for_its_id_it_would_be_made_twice(
+    session: Session, home: Path, tmp_path: Path
+) -> None:
+    """The control: a package that does not look."""
+    package = copy_package(tmp_path / "copy")
+    edit(package / "autosave.py", "    state.heard.autosave = {}\n", "    __import__('posix')._exit(1)\n")
+    edit(package / "autosave.py", "or not _is_made(app, due)", "or True")
+    session.turn(context=PERCENT * 90)
+    run_hook(session.event("PostToolBatch"), home, package=package)
+    run_hook(session.event("Stop"), home, package=package)
+    first, second = saved(home)
+    assert first["id"] == second["id"]
