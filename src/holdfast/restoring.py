@@ -38,8 +38,8 @@ _OFFERED, _LONGEST_GOAL = 4, 140
 #: Names the session that was started with its context as the first prompt.
 HANDED = "CONTEXTS_SESSION"
 _HOUR_MS = 3_600_000
-#: What a session said last is no task, though it may be a step.
-_GO_ON = "[ ] Go on from: "
+#: What was said last is no task, though it may be a step.
+_GO_ON = ("[ ] Go on from: ", "[ ] Answer: ", "[ ] The user asked last: ")
 #: Behind what is so no more.
 _PAST = " (said before the tests passed)"
 #: The brief comes last into the window, behind words that may have changed what it says.

@@ -8,6 +8,7 @@ read.
 
 from holdfast.core.cues import terms_of
 from holdfast.core.fold import commits
+from holdfast.core.outcome import tells_failure
 from holdfast.core.shellfiles import SHOWN, files
 from holdfast.core.smalltalk import ASKS, WANTS, kind
 from holdfast.core.touched import looks
@@ -143,7 +144,8 @@ def _is_unread(sections: dict[str, list[str]]) -> bool:
 
 
 def _is_finished(sections: dict[str, list[str]], is_repository: bool, committed: int) -> bool:
-    if _failing(sections) or _open_tasks(sections):
+    marked = any(item.startswith("[") for item in sections.get("Active Issues", []))  # in a file: TODO
+    if marked or _failing(sections) or _open_tasks(sections):
         return False
     ran = sections.get("Commands and Tests", [])
     edited = [_turn(item) for item in (*sections.get("What Changed", []), *filter(_is_write, ran))]
@@ -169,11 +171,17 @@ def _has_tasks(sections: dict[str, list[str]]) -> bool:
 def _failing(sections: dict[str, list[str]]) -> bool:
     """Tests that failed last, and commands that failed and were not seen to succeed since."""
     last = dict(_commands(sections, tests=True))
-    if any("fail" in ended or not ended.startswith((_OK, "passed")) for ended in last.values()):
+    if any(map(_tells_failure, last.values())):
         return True
     issues = [item for item in sections.get("Active Issues", []) if not item.startswith(_OWN)]
     failed = [item[1:].partition("`: ")[0] for item in issues if item.startswith("`") and "`: " in item]
     return any(not looks(command) and not _is_ours(command) for command in failed)
+
+
+def _tells_failure(ended: str) -> bool:
+    """Of a test run: where its result is not known, nobody can say that it failed."""
+    status = ended.startswith("exit ") and not ended.startswith(_OK)
+    return status or ended.startswith("failed") or tells_failure(_ENDED + ended)
 
 
 def _decisions(sections: dict[str, list[str]], known: "Callable[[], str]") -> bool:

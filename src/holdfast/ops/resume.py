@@ -73,7 +73,7 @@ def rs(app: Holdfast, environment: str, *, id: str | None = None, start: bool = 
     """
     drain(app)
     _finish_saves(app)
-    every = of(app, environment)
+    every = _saved_as(app, environment)
     if id is not None:
         save = show(app, environment, id)
         before = [one for one in every if one.id < save.id]
@@ -85,6 +85,20 @@ def rs(app: Holdfast, environment: str, *, id: str | None = None, start: bool = 
     if start:
         _start(app, context)
     return context
+
+
+def _saved_as(app: Holdfast, environment: str) -> list[Saved]:
+    """Where nothing was, what there is instead is named: by goal, age and state."""
+    try:
+        return of(app, environment)
+    except NotFound as problem:
+        left = lineages.left(app.home, Ground(os.getcwd()).lineage)[:_NAMED]
+        if not left:
+            raise
+        lines = "\n  ".join(one.line(now()) for one in left)
+        raise NotFound(
+            f"{problem}. Checkpoints of the work here (holdfast checkpoint show ID):\n  {lines}"
+        ) from None
 
 
 def _finish_saves(app: Holdfast) -> None:
