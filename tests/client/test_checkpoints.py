@@ -192,8 +192,14 @@ def test_each_follows_the_one_before_it(saved: Saved) -> None:
     saved.check_lineages()
 
 
+def is_work(event: dict) -> bool:
+    edits = event["hook_event_name"] == "PostToolUse" and event["tool_name"] in ("Edit", "Write")
+    return edits or event["hook_event_name"] == "PreCompact"
+
+
 def test_no_session_that_worked_is_without_one(played: Played, saved: Saved) -> None:
-    worked = {owner(event) for event in played.heard if event["hook_event_name"] in ("Stop", "PostToolUse")}
+    """One that only asked, or only ran a command that shows something, has done no work."""
+    worked = {owner(event) for event in played.heard if is_work(event)}
     assert worked <= {made.owner for made in saved.files}
     assert {made.owner for made in saved.files} <= {owner(event) for event in played.heard}
 

@@ -100,6 +100,7 @@ def test_nothing_was_degraded(played: Played) -> None:
         "injection.block",
         "injection.brief",
         "restore.receipt",
+        "session.saved",
     }
     assert {note["event"] for note in lines(played.home / "events.jsonl")} <= done
 
