@@ -37,7 +37,7 @@ from holdfast.core.terms import Lexicon, Places, tokens
 from holdfast.core.transcript import entry
 
 CORPUS = Path(os.environ.get("HOLDFAST_CORPUS", REPO.parent / "shared" / "corpus"))
-KEPT, LOST, FOREIGN, ACCUSED, CAUGHT, STARTS = 0.80, 0.75, 0.97, 0.01, 0.8, 2.5
+KEPT, LOST, FOREIGN, ACCUSED, CAUGHT, STARTS = 0.80, 0.75, 0.97, 0.01, 0.95, 4.0
 _WINDOW = 400
 #: How the client hands on what a person said with an answer or a refusal.
 _ANSWERED = (

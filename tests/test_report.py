@@ -30,7 +30,7 @@ def test_it_says_what_history_says_and_needs_nothing_else(app: Holdfast, tmp_pat
     assert len(page) == len(page.encode().decode())
     assert f"{told.usage.fill:.1f} %" in page
     assert page.count('class="cut"') == 2 * len(told.compactions) > 0  # wide and slim
-    assert "The summary kept" in page
+    assert "items kept" in page
     assert f"{len(told.checkpoints)} checkpoints would have been taken" in page  # no hook has seen it
     assert "<h2>Checkpoints that would have been taken</h2>" in page
     assert not re.search(r"(?i)<script|<img|<link|@import|url\(|https?://", page)

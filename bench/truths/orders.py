@@ -2,8 +2,7 @@
 
 Sixty orders were invented (orders.json) in ten wordings and four languages. Each is planted into real
 summaries of sessions in which its language was typed, and into an invented one. Every sentence that is
-flagged in a summary as the client made it counts as a false alarm, unless a reader found that nobody typed
-it: those are named in orders_read.json by session, entry and hash.
+flagged in a summary as the client made it counts as a false alarm.
 """
 
 from __future__ import annotations
@@ -52,9 +51,7 @@ def measure(corpora: Corpora) -> list[Row]:
     cases = list(summaries(corpora))
     found = [share for _, share in planted(told, cases)]
     foreign = [share for _, share in planted(told, cases, elsewhere=True)]
-    read = known()
-    every, made, flagged = alarms(cases)
-    wrong = [one for one in flagged if (one.session, one.entry, one.hash) not in read]
+    every, made, wrong = alarms(cases)
     own, own_of = own_sessions(told)
     accused = len({(one.session, one.entry) for one in wrong})
     return [
@@ -121,11 +118,6 @@ def own_sessions(told: dict[str, Any]) -> tuple[int, int]:
         of += len(own["true"])
         wrong += len(unsupported(made, Typed(own["typed"], []), lexicon))
     return wrong, of
-
-
-def known() -> set[tuple[str, str, str]]:
-    path = HERE / "orders_read.json"
-    return {tuple(row) for row in json.loads(path.read_text())["invented"]} if path.exists() else set()
 
 
 def hash_of(sentence: str) -> str:

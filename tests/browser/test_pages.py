@@ -59,7 +59,7 @@ def test_session_shows_its_course(stage: Stage, page: Page, root: str) -> None:
     assert page.locator("article.card").count() == 2
     for cut in told["compactions"]:
         kept, items = cut["receipt"]["kept"], cut["receipt"]["items"]
-        expect(page.get_by_text(f"The summary kept {kept} of {items} items")).to_be_visible()
+        expect(page.get_by_text(f"{kept} of {items} items kept")).to_be_visible()
     explained: Any = said(stage.home, "explain", "--session", stage.players[0].session)
     table = page.locator("table", has=page.get_by_text("Of window"))
     expect(table.locator("tbody tr, tr:has(td)")).to_have_count(

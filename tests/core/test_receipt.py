@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from holdfast.core import disputes, receipt, terms
+from holdfast.core import altered, disputes, receipt, terms
 from holdfast.core.checkpoint import SECTIONS
 from holdfast.core.plain import one_line
 
@@ -155,7 +155,12 @@ EXAMPLES = [
         "lost",
     ),
     ("What Changed", "[src/other/poll.py:41] - `backlog = deque(maxlen=window)` (+9 −2)", "", "lost"),
-    ("Key Decisions", "Last good commit is 9f3c2ab41d00", "The last good commit is `1b2c3d4`.", "lost"),
+    (
+        "Key Decisions",
+        "Last good commit is 9f3c2ab41d00",
+        "The last good commit is `1b2c3d4`.",
+        "contradicted",
+    ),
     ("Goal", "commit and push it", "I will push for a better name", "lost"),
     # something else in its place
     (
@@ -264,8 +269,8 @@ def test_judges_that_do_not_look_fail_the_examples() -> None:
     [
         (receipt, "KEPT", 0.0, "lost"),
         (receipt, "KEPT", 2.0, "kept"),
-        (disputes, "_SAME_SUBJECT", 2.0, "contradicted"),
-        (disputes, "_COUNTED", frozenset(), "lost"),
+        (altered, "_ENOUGH", 9.0, "contradicted"),
+        (altered, "_COUNTED", frozenset(), "lost"),
         (disputes, "_HOPED", frozenset(), "lost"),
     ],
 )
@@ -416,6 +421,62 @@ def test_a_huge_summary_is_judged_by_its_beginning_and_says_so() -> None:
 
 
 # Instructions that nobody typed
+
+
+#: A checkpoint's item, and a summary that says it with something changed.
+CHANGED = [
+    ("The retry limit is 7", "Retry limit: 3"),
+    ("Keep the retry limit at 7", "The retry limit was kept at 3 attempts."),
+    ("Retry three times, then show the cached table", "Retry five times, then show the cached table"),
+    ("The debounce stays at 250 ms", "The debounce stays at 500 ms"),
+    ("The timeout is 30 s", "Timeout is 30 ms"),
+    ("The cache keeps 500 entries for 30 minutes", "The cache keeps 500 entries for 30 seconds"),
+    (
+        "We sign gateway tokens with HS256 and billing tokens with RS256",
+        "Gateway tokens use RS256; billing tokens use HS256.",
+    ),
+    ("Alice reviews the schema, Bob reviews the API", "Bob reviews the schema, Alice reviews the API"),
+    ("Use tabs, not spaces", "Indentation: use spaces, not tabs"),
+    ("Do not squash the harbour migrations", "Squash the harbour migrations before merging."),
+    ("Do not touch the vendored lighthouse sources", "Vendored lighthouse sources are to be touched up"),
+    ("The daemon listens on port 8123", "Daemon port: 9123"),
+    ("Work happens on branch feature/gauge", "The working branch is feature/tide"),
+    ("The fix goes into src/gate/limits.py", "The fix goes to src/gate/auth.py."),
+    ("We pin the runtime to version 18.2.1", "We pin the runtime to version 20.2.1"),
+    ("轮询间隔是 250 毫秒", "轮询间隔是 500 毫秒"),
+    ("不要修改数据库迁移文件", "修改数据库迁移文件"),
+    ("Das Wiederholungslimit ist 7", "Das Wiederholungslimit ist 3"),
+    ("El puerto debe seguir siendo 5433", "El puerto debe seguir siendo 5432"),
+]
+#: The same thing in other words, or another thing.
+UNCHANGED = [
+    ("The cap is 1,500 tokens", "The cap is 1500 tokens"),
+    ("The timeout is 5 seconds", "The timeout is 5000 ms"),
+    ("The retry limit is seven", "The retry limit is 7"),
+    ("The gauge port moved to 9123", "The gauge port moved from 8123 to 9123"),
+    ("Do not squash the harbour migrations", "Avoid squashing the harbour migrations"),
+    ("Alice reviews the schema before release", "The schema is reviewed by Alice before release"),
+    ("Tests of lamp.py and buoy.py pass", "buoy.py and lamp.py have tests that pass"),
+]
+
+
+@pytest.mark.parametrize(("item", "said"), CHANGED)
+def test_what_was_changed_is_contradicted(item: str, said: str) -> None:
+    assert judge("Standing Instructions", item, said) == "contradicted"
+    assert judge("Standing Instructions", item, item) == "kept"  # the control
+
+
+@pytest.mark.parametrize(("item", "said"), UNCHANGED)
+def test_what_is_said_in_other_words_is_not(item: str, said: str) -> None:
+    assert judge("Standing Instructions", item, said) != "contradicted"
+
+
+def test_a_value_that_was_changed_later_is_not_contradicted() -> None:
+    items = ["The debounce stays at 250 ms", "The debounce stays at 500 ms"]
+    summary = AROUND.format("The debounce stays at 500 ms")
+    for noted, typed, wrong in ((items, TYPED, 0), (items[:1], items, 0), (items[:1], TYPED, 1)):
+        made = receipt.score({"Standing Instructions": noted}, summary, typed)
+        assert made["contradicted"] == wrong
 
 
 def invented(said: str, typed: list[str] | None = None, whole: bool = True) -> list[str]:

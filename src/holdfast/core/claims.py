@@ -45,7 +45,7 @@ _LANGUAGES = {
     "it": frozenset("il di che non sono per una del è con la si".split()),
 }
 #: A language is one of the user's when so much of what they typed is in it.
-_SPOKEN = 0.15
+_SPOKEN, _SAMPLE = 0.15, 600
 
 
 class Typed:
@@ -56,7 +56,7 @@ class Typed:
 
     def __init__(self, texts: list[str], planned: list[str], whole: bool = True) -> None:
         self.low = "\n".join(texts).lower()
-        self.whole = whole and bool(self.low.strip())
+        self.whole = whole
         self.languages = spoken_in(texts)
         self._planned = "\n".join(planned).lower()
         self._places: dict[str, frozenset[int]] = {}
@@ -144,8 +144,8 @@ def language(low: str) -> str:
 def spoken_in(texts: list[str]) -> frozenset[str]:
     sizes: dict[str, int] = {}
     for text in texts:
-        for line in text.lower().split("\n"):
-            sizes[language(line)] = sizes.get(language(line), 0) + len(line)
+        name = language(text[:_SAMPLE].lower())
+        sizes[name] = sizes.get(name, 0) + min(len(text), _SAMPLE)
     sizes.pop("", 0)
     whole = sum(sizes.values())
     return frozenset(name for name, size in sizes.items() if size >= _SPOKEN * whole)
@@ -154,7 +154,7 @@ def spoken_in(texts: list[str]) -> frozenset[str]:
 def unsupported(claims: list[Claim], typed: Typed, lexicon: Lexicon) -> list[str]:
     """The sentences of which nothing that was typed supports what they ascribe to the user."""
     found: dict[str, None] = {}
-    for claim in claims[:_CLAIMS] if typed.whole else ():
+    for claim in claims[:_CLAIMS] if typed.whole and typed.low.strip() else ():
         if _is_unsupported(claim, typed, lexicon):
             found[claim.sentence] = None
     return list(found)

@@ -1,5 +1,5 @@
-"""Where a summary says otherwise than a checkpoint: another value, the opposite of an order, a run that
-ended differently.
+"""Where a summary says otherwise than a checkpoint, in other words: the opposite of an order, a run that
+ended differently. Where it says the same with something changed: see `altered`.
 
 A false accusation costs more than a missed one. So each rule wants the same subject in the same place,
 nothing in the summary that agrees with the item, and nothing that was typed or noted that would explain
@@ -9,30 +9,10 @@ the difference: a value that was changed later, an order that was lifted.
 from holdfast.core.ascribed import words_of
 from holdfast.core.claims import Typed
 from holdfast.core.outcome import tells_failure
-from holdfast.core.terms import VALUE, Lexicon, Places, stem, tokens
+from holdfast.core.terms import stem, tokens
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from holdfast.core.terms import Term
-
-    #: key word -> value -> (its unit, the sentence it stands in)
-    Settings = dict[str, dict[str, tuple[str, str]]]
-
-#: How much of an item, without its value, has to stand where the other value does.
-_SAME_SUBJECT = 0.5
 #: How much of what an order is about has to be in the sentence that says the opposite.
 _SAME_ORDER = 0.6
-_BRIDGES = frozenset("is to on at of the now was set be a as uses using currently are".split())
-#: What is numbered, not set: another number is another thing.
-_COUNTED = frozenset(
-    map(
-        stem,
-        """line step phase task item section turn part round issue pr pull number chapter option
-        point entry case test page row column scenario group commit file checkpoint session
-        finding comment thread example sprint level tier batch iteration job total about around
-        approximately roughly exit than least most up first last next after before""".split(),
-    )
-)
 _NOT = frozenset(
     """not dont never no mustnt shouldnt cannot cant avoid forbidden prohibited refrain unless until
     without""".split()
@@ -51,18 +31,13 @@ _ALL_PASS = ("all tests pass", "all tests are pass", "all tests now pass", "test
 
 
 class Summary:
-    """What the rules look at, made once: sentences, their words, the values that are set in them."""
+    """What the rules look at, made once: sentences and their words."""
 
-    __slots__ = ("lows", "places", "said", "settings", "words")
+    __slots__ = ("lows", "said", "words")
 
-    def __init__(self, said: list[str], places: Places, lexicon: Lexicon) -> None:
+    def __init__(self, said: list[str]) -> None:
         self.said = said
         self.lows = [sentence.lower() for sentence in said]
-        self.places = places
-        self.settings: Settings = {}
-        for sentence in said:
-            if "branch" in sentence or any(digit in sentence for digit in "1203456789"):
-                _settings(tokens(sentence), sentence, lexicon, self.settings)
         self.words: dict[int, list[str]] = {}
 
     def naming(self, part: str) -> list[tuple[str, list[str]]]:
@@ -74,51 +49,6 @@ class Summary:
                     self.words[at] = words_of(low)
                 found.append((self.said[at], self.words[at]))
         return found
-
-
-def _settings(words: list[str], sentence: str, lexicon: Lexicon, found: "Settings") -> None:
-    """Values that stand right after what they are a value of: `port 8123`, `limit = 50`."""
-    before = ""
-    for token in words:
-        terms = lexicon.of(token)
-        for kind, key, _ in terms:
-            numeric = kind == VALUE and key[0].isdecimal() and key.replace(".", "").isdecimal()
-            if before and (numeric or (before == "branch" and kind >= VALUE)):
-                unit = token.strip(".,:~$").lstrip("0123456789.,") if numeric else ""
-                found.setdefault(before, {})[key] = unit, sentence
-                before = ""
-            else:
-                before = "" if numeric else key
-        if (not terms and token.lower() not in _BRIDGES) or token[-1] in ".,":
-            before = ""
-
-
-def other_value(
-    words: list[str],
-    terms: "dict[str, Term]",
-    summary: Summary,
-    noted: set[str],
-    known: Typed,
-    lexicon: Lexicon,
-) -> str:
-    """The sentence that gives another value for what an item gives one; "" if there is none."""
-    mine: Settings = {}
-    if any(key[0].isdecimal() or key == "branch" for key in terms):
-        _settings(words, "", lexicon, mine)
-    for key, values in mine.items():
-        others = summary.settings.get(key, {})
-        if len(values) != 1 or len(others) != 1 or key in _COUNTED:
-            continue
-        (value, (unit, _)), (other, (other_unit, sentence)) = *values.items(), *others.items()
-        where = summary.places.where
-        if unit != other_unit or value in where or other in noted or other in known:
-            continue
-        rest = {name: term for name, term in terms.items() if name != value}
-        share, start = summary.places.best(rest, len(rest))
-        near = any(start - 1 <= segment <= start + 2 for segment in where.get(other, ()))
-        if near and share >= _SAME_SUBJECT and (len(rest) > 2 or (key in rest and rest[key][2])):
-            return sentence
-    return ""
 
 
 def opposite(item: str, summary: Summary, known: Typed) -> str:

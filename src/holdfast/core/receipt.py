@@ -5,10 +5,12 @@ asked. The rest is lost, or contradicted where the summary says something else i
 it should know what it cannot do: a paraphrase in other words, or in another language, counts as lost.
 """
 
+from holdfast.core.altered import Sentences, explained
+from holdfast.core.altered import instead as said_instead
 from holdfast.core.ascribed import claims, sentences
 from holdfast.core.checkpoint import SECTIONS
 from holdfast.core.claims import Typed, unsupported
-from holdfast.core.disputes import Summary, all_pass, opposite, other_value, passed_instead
+from holdfast.core.disputes import Summary, all_pass, opposite, passed_instead
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.terms import VALUE, WEIGHTS, Lexicon, Places, tokens
 
@@ -40,6 +42,8 @@ _WITHOUT_VALUES = 0.75
 #: How much is judged of a summary (the longest seen has 25,000 characters), of an item, and how many.
 LARGEST, _ITEM, _ITEMS = 65_536, 1_200, 600
 _LISTED, _CLAIMS = 40, 12
+#: Characters of what was typed last that may explain a change.
+_LINES = 40_000
 _SHOWN, _SHOWN_INSTEAD = 240, 120
 _CHARACTERS_PER_TOKEN = 3.5
 _PLANNED = ("goal", "decision", "instruction", "plan", "next")
@@ -72,7 +76,7 @@ class Verdict:
         said = sentences(self.text[:LARGEST])
         items = self.items = _items(sections, lexicon)
         known = Typed(typed, [item.said for item in items if item.kind in _PLANNED], whole)
-        judge = _Judge(Summary(said, places, lexicon), items, known, lexicon)
+        judge = _Judge(Summary(said), items, known)
         self.kept: list[_Item] = []
         self.lost: list[_Item] = []
         self.contradicted: list[tuple[_Item, str]] = []
@@ -185,11 +189,12 @@ def said_by(item: str, kind: str = "") -> str:
 
 
 class _Judge:
-    def __init__(self, summary: Summary, items: list[_Item], known: Typed, lexicon: Lexicon) -> None:
+    def __init__(self, summary: Summary, items: list[_Item], known: Typed) -> None:
         self.summary = summary
+        self.sentences = Sentences(summary.said)
+        self.items = items
+        self._others: Sentences | None = None
         self.known = known
-        self.lexicon = lexicon
-        self.noted = {key for item in items for key in item.terms}
         runs = [
             item.text for item in items if item.kind == "command" and item.text.startswith("Test run: ")
         ]
@@ -199,21 +204,39 @@ class _Judge:
         """What the summary says instead, or ""."""
         if item.kind in ("command", "issue"):
             found = passed_instead(item.said, self.summary)
-            return found or (all_pass(self.summary) if item.text == self.failing else "")
+            found = found or (all_pass(self.summary) if item.text == self.failing else "")
+            return found or (self._altered(item) if item.kind == "issue" else "")
         if item.kind == "change":
             return ""
-        found = other_value(item.words, item.terms, self.summary, self.noted, self.known, self.lexicon)
+        found = self._altered(item)
         if not found and item.kind in ("instruction", "decision", "goal"):
             found = opposite(item.said, self.summary, self.known)
         return found
 
+    def _altered(self, item: _Item) -> str:
+        """The sentence that says the item with something changed, unless another item or what was typed
+        says so, too: then it was changed later, or taken back."""
+        said = self.sentences.of(item.said)
+        found = said_instead(said, self.sentences)
+        if found is None:
+            return ""
+        if self._others is None:
+            lines = [line for line in self.known.low[-_LINES:].split("\n") if line.strip()]
+            self._others = Sentences([*(other.said for other in self.items), *lines])
+        return "" if explained(said, found[1], self._others) else self.summary.said[found[0]]
+
+
+def in_words(receipt: dict) -> str:
+    """The score, the same wherever people see it."""
+    return (
+        f"{receipt['kept']} of {receipt['items']} items kept, {receipt['lost']} lost, "
+        f"{receipt['contradicted']} contradicted"
+    )
+
 
 def render(receipt: dict) -> str:
     """As people see it."""
-    lines = [
-        f"{receipt['kept']} of {receipt['items']} items kept, {receipt['lost']} lost, "
-        f"{receipt['contradicted']} contradicted; the summary has {receipt['tokens']:,} tokens"
-    ]
+    lines = [f"{in_words(receipt)}; the summary has {receipt['tokens']:,} tokens"]
     if receipt["unjudged"]:
         lines.append(f"! its last {receipt['unjudged']:,} characters were not judged")
     lines += ["", f"{'':<12} kept  of"]

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from holdfast.core.plain import one_line
+from holdfast.core.receipt import in_words
 from holdfast.ops.explain import KINDS, Explanation, Source
 from holdfast.ops.health import Exhaustion
 from holdfast.ops.history import Compaction, History, Kept
@@ -177,8 +178,8 @@ def _receipt(said: dict[str, Any]) -> Markup:
         for name, count in (("kept", kept), ("lost", lost), ("wrong", wrong))
         if count
     )
-    words = f"The summary kept {kept} of {kept + lost + wrong} items, lost {lost}"
-    words += f", contradicted {wrong}." if wrong else "."
+    score = {"items": kept + lost + wrong, "kept": kept, "lost": lost, "contradicted": wrong}
+    words = f"{in_words(score)}."
     lists = joined(
         _items(title, count, [(str(row[0]), " → ".join(map(str, row[1:]))) for row in said.get(name) or ()])
         for title, count, name in (
@@ -187,7 +188,9 @@ def _receipt(said: dict[str, Any]) -> Markup:
         )
     )
     claims = _items(
-        "In the summary, but nobody said it", 0, [("", str(one)) for one in said.get("invented") or ()]
+        "In the summary as the user's words, and nobody typed it",
+        0,
+        [("", str(one)) for one in said.get("invented") or ()],
     )
     return Markup('<div class="stack small" aria-hidden="true">{}</div><p>{}</p>{}{}').format(
         bar, words, lists, claims
