@@ -42,7 +42,10 @@ class Live:
         self.hook("UserPromptSubmit", prompt="go on")
         for fill in fills:
             call = f"t{self.turns}"
-            self.script.answer(use(call, "Bash", command=f"echo {call}"), context=int(1670 * fill))
+            self.script.answer(
+                use(call, "Edit", file_path="/tide/a.py", old_string="a", new_string=call),
+                context=int(1670 * fill),
+            )
             self.turns += 1
             self.script.result(call)
             self.hook("PostToolBatch", tool_name="Bash", tool_use_id=call)
