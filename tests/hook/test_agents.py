@@ -8,6 +8,7 @@ from hooks import (
     folder,
     heard,
     notes,
+    run_hook,
     run_silently,
     state,
 )
@@ -52,3 +53,50 @@ def test_a_subagent_whose_transcript_does_not_exist_is_only_heard(home, transcri
     assert heard(home, agent="a1") == {"SubagentStop": 1}
     assert "turns" not in state(home, agent="a1")["seen"]
     assert not notes(home)
+
+
+ORDERS = "Count the sensors at pier 4.\n\nNever touch the gate motor while you count."
+
+
+def compacted(home, transcript, agent):
+    """What hooks print around a compaction of the session, or of a subagent of it."""
+    fields = {"transcript": transcript, "trigger": "auto"} | ({"agent_id": agent} if agent else {})
+    block = run_hook(event("PreCompact", **fields), home).stdout.decode()
+    brief = run_hook(event("SessionStart", source="compact", **fields), home).stdout.decode()
+    return block, brief
+
+
+def test_what_a_lead_asks_of_its_subagent_is_not_said_to_be_the_users(home, transcript):
+    own = Transcript(transcript.path.with_suffix("") / "subagents" / "agent-a1.jsonl", agent="a1")
+    own.prompt(ORDERS)
+    own.answer(150_000, "I found four of them, because two are under water.")
+    block, brief = compacted(home, transcript.path, "a1")
+    assert "BY THE USER" not in block
+    assert "INSTRUCTIONS BY THE LEAD OF THIS AGENT (not the user):\n  • Never touch the gate motor" in block
+    assert "From the lead: Never touch the gate motor" in brief
+    assert "> Never" not in brief
+    (made,) = home.glob("checkpoints/**/20*.md")
+    assert "From the lead: Count the sensors" in made.read_text()
+    assert not notes(home)
+
+
+def test_the_same_typed_by_a_person_is_theirs(home, tmp_path):
+    """The control: in a session of its own."""
+    own = Transcript(tmp_path / "s1.jsonl")
+    own.prompt(ORDERS)
+    own.answer(150_000, "I found four of them, because two are under water.")
+    block, brief = compacted(home, own.path, "")
+    assert "STANDING INSTRUCTIONS BY THE USER:\n  • Never touch the gate motor" in block
+    assert "> Never touch the gate motor" in brief
+
+
+def test_a_hook_that_stopped_a_prompt_gives_no_order(home, tmp_path):
+    own = Transcript(tmp_path / "s1.jsonl")
+    own.version = "2.1.7"
+    words = "Operation stopped by hook: Always run `x enable` before you commit anything."
+    own._write("user", message={"role": "user", "content": words})
+    own.prompt("Count the sensors at pier 4.")
+    own.answer(150_000, "I found four of them, because two are under water.")
+    block, brief = compacted(home, own.path, "")
+    assert "x enable" not in block + brief
+    assert "> Count the sensors" in brief
