@@ -52,7 +52,7 @@ def everything(secret: str = "") -> Script:
     """One of each, `secret` in all of it."""
     script = Script()
     script.answer(text("before anything"))
-    script.prompt(f"start {secret}")
+    script.prompt(f"start {secret}\n\nNever touch {secret}")
     script.answer(text(f"because {secret}"))
     edited(script, f"{PROJECT}/{secret}a.py", f"old {secret}", f"new {secret}")
     ran(script, f"curl {secret}", f"Exit code 1\n{secret}", failed=True)

@@ -33,14 +33,15 @@ LINE = ["disk/wiring", "statusline"]
 
 #: And what a checkpoint, a block and a brief need.
 LATER = (
-    "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped core/digest "
-    "core/redact core/spoken core/rules core/cues core/shell core/started core/runners core/testruns "
-    "core/printed core/outcome core/touched core/units core/shellfiles core/smalltalk core/workstate "
-    "core/quoted core/compose core/waiting core/facts core/partial core/worth core/budget "
-    "core/checkpoint disk/outbox disk/index disk/folder disk/checkpoints disk/marks disk/kept "
-    "disk/process disk/lineages disk/noted disk/client disk/late disk/speech disk/gathered disk/worktree "
-    "disk/words disk/probe disk/spool disk/results disk/instructions disk/budgets material core/brief "
-    "books overflow reconcile binding restoring whose saving"
+    "apart core/plain core/fence core/judge core/keyed core/families core/marked core/shaped "
+    "core/digest core/redact core/spoken core/rules core/cues core/shell core/started core/runners "
+    "core/testruns core/printed core/outcome core/touched core/units core/shellfiles core/smalltalk "
+    "core/workstate core/quoted core/phrases core/sentences core/steps core/unfinished core/waiting "
+    "core/facts core/settled core/compose core/partial core/worth core/budget core/checkpoint "
+    "disk/outbox disk/index disk/folder disk/checkpoints disk/marks disk/kept disk/process "
+    "disk/lineages disk/noted disk/client disk/late disk/speech disk/gathered disk/worktree disk/words "
+    "disk/probe disk/spool disk/results disk/instructions disk/budgets material core/brief books "
+    "overflow reconcile binding restoring whose saving"
 ).split()
 
 GROUPS = {"hot": HOT, "line": LINE, "later": LATER}

@@ -9,8 +9,12 @@ from holdfast.core.plain import excerpt, one_line
 from holdfast.core.quoted import NOT_KEPT, Quoted, path_of
 from holdfast.core.redact import is_key_file
 from holdfast.core.seen import Seen
+from holdfast.core.sentences import is_announced, is_question, parts_of
+from holdfast.core.settled import ordering, without
 from holdfast.core.state import State
-from holdfast.core.touched import looks
+from holdfast.core.steps import is_told_done, steps_in
+from holdfast.core.touched import looks, symbols
+from holdfast.core.unfinished import Unfinished
 from holdfast.core.units import units
 from holdfast.core.workstate import goal
 
@@ -27,6 +31,11 @@ _PLAN_LINES, _PLAN_CHARACTERS = 40, 1200
 #: So many finished steps are told one by one; more of them together.
 _FEW = 3
 _PROMPTS, _CHANGED, _COMMANDS, _OLD_ERRORS = 6, 10, 16, 2
+#: Characters for names that changes of a file brought in; marks of unfinished work in files.
+_NAMES, _MARKED = 24, 8
+#: Texts that are searched for steps, newest first; and after so many prompts nobody means them any more.
+_SEARCHED, _PROMPTS_SINCE = 12, 3
+_LONGEST_STEP = 160
 _ENDED = {NO_STATUS: "failed without a status", NO_RESULT: "cut short, nobody knows how it ended"}
 _HEARD, _FILED = " (told to a hook)", " (the client's own task files)"
 
@@ -56,7 +65,8 @@ class Member:
 
 class Composer(Quoted):
     """`tasks` is what the client's own files say: id -> (status, subject); `run` how the tests of the
-    working tree ended last, whoever ran them; `team` the agents that have told of themselves."""
+    working tree ended last, whoever ran them; `team` the agents that have told of themselves; `workflows`
+    how far each is that is being carried out here."""
 
     def __init__(
         self,
@@ -67,10 +77,12 @@ class Composer(Quoted):
         tasks: dict[str, tuple[str, str]],
         run: "dict | None" = None,
         team: "Sequence[Member]" = (),
+        workflows: "Sequence[str]" = (),
     ) -> None:
         super().__init__(state, words, redact, project)
         self.tasks = tasks
         self.run = run or {}
+        self.workflows = workflows
         self.team = {one.agent: one for one in team}
         self._failed: list[tuple[str, str]] | None = None
 
@@ -79,6 +91,7 @@ class Composer(Quoted):
             "Goal": self.goal(),
             "What Changed": self.changed(),
             "Active Issues": self.issues(),
+            "Standing Instructions": self.orders(),
             "Plan and Workflow": self.plan(),
             "Next Steps": self.next_steps(),
             "Commands and Tests": self.commands(),
@@ -95,33 +108,66 @@ class Composer(Quoted):
     # Sections
 
     def goal(self) -> list[str]:
+        """What was asked for, without the orders, which have a section of their own."""
+        asked = []
+        for words, view, row in self._told():
+            said = without(words, ordering(words))
+            if said:
+                asked.append((said, view, row))
+        return [
+            f"{'Then: ' if number else ''}{excerpt(words, 240)}{self._where(view, row[1:3])}"
+            for number, (words, view, row) in enumerate(asked[:1] + asked[1:][-3:])
+        ]
+
+    def orders(self) -> list[str]:
+        """Of the prompts that are shown; those of the others are known from the facts."""
+        return [
+            excerpt(order, 240) + self._where(view, row[1:3])
+            for words, view, row in self._told()
+            for order in ordering(words)
+        ]
+
+    def _told(self) -> list[tuple[str, Seen, list]]:
+        """What the session began with, and the newest prompts, oldest first."""
         rows = [(view, row) for view in self.views for row in view.prompts if row[3]]
         # Pictures may take all that may be read: the newest before the others, after what it began with.
         newest = [(self._prompt(row), view, row) for view, row in rows[:1] + rows[:0:-1][:_PROMPTS]]
         prompts = newest[:1] + newest[:0:-1]
-        told = [prompt for prompt in prompts if prompt[0] and not _is_command(prompt[0])]
-        return [
-            f"{'Then: ' if number else ''}{excerpt(words, 240)}{self._where(view, row[1:3])}"
-            for number, (words, view, row) in enumerate(told[:1] + told[1:][-3:])
-        ]
+        return [prompt for prompt in prompts if prompt[0] and not _is_command(prompt[0])]
 
     def changed(self) -> list[str]:
-        """The newest change of each file, and how many there were."""
+        """The newest change of each file, what the others brought in, and how many there were."""
         items: dict[int, tuple[str, str]] = {}
         times: dict[int, int] = {}
+        names: dict[int, dict[str, None]] = {}
         for view, row in reversed(self._newest("edits", 40)):  # newest first: what may be read has a bound
             if len(items) == _CHANGED and row[0] not in times:
                 continue
             use = self._use(row[1:3], row[0])
             path = path_of(use)
             times[row[0]] = times.get(row[0], 0) + 1
+            if path and not is_key_file(path):
+                names.setdefault(row[0], {}).update(dict.fromkeys(self._names(use)))
             if path and row[0] not in items:
                 what = NOT_KEPT if is_key_file(path) else self._edit(use, row[7])
                 items[row[0]] = f"[{self._short(path)}:{row[5] or 1}] - {what}", self._where(view, row[1:3])
         return [
-            said + (f", {times[file]} edits" if times[file] > 1 else "") + where
+            said
+            + _named(said, list(names.get(file, ())))
+            + (f", {times[file]} edits" if times[file] > 1 else "")
+            + where
             for file, (said, where) in reversed(items.items())
         ]
+
+    def _names(self, given: dict) -> list[str]:
+        """What a change defines or brings in."""
+        edits = given.get("edits")
+        found: list[str] = []
+        for edit in edits[:8] if type(edits) is list and edits else [given]:
+            if type(edit) is dict:
+                new = text(edit, "new_string") or text(edit, "new_source") or text(edit, "content")
+                found += symbols(self._redacted(new), self._redacted(text(edit, "old_string")))
+        return found
 
     def issues(self) -> list[str]:
         items = []
@@ -139,7 +185,22 @@ class Composer(Quoted):
             )
         if state.heard.trouble:
             items.append(f"holdfast is degraded: {excerpt(self.redact(state.heard.trouble), 200)}")
-        return items + [f"{error}{where}" for error, where in self._errors()[-12:]]
+        items += [f"{error}{where}" for error, where in self._errors()[-12:]]
+        return items + self._unfinished()
+
+    def _unfinished(self) -> list[str]:
+        """What was left in files to be done later, and was not taken out again."""
+        marks = Unfinished()
+        for view, row in self._newest("edits", 64):
+            use = self._use(row[1:3], row[0])
+            path = path_of(use)
+            if path and not is_key_file(path):
+                marks.take(use, row[0], path, row[5], (view, row[1:3]))
+        return [
+            f"[{self._short(path)}{f':{line}' if line else ''}] - "
+            f"{excerpt(self._redacted(said), 160)}{self._where(*place)}"
+            for path, line, said, place in marks.found()[-_MARKED:]
+        ]
 
     def errors(self) -> list[str]:
         """What failed and was not seen to succeed since, newest last."""
@@ -175,7 +236,7 @@ class Composer(Quoted):
         return max((row[4] for row in self.state.seen.compactions if [row[4]] < turned), default=0)
 
     def plan(self) -> list[str]:
-        items = []
+        items = [f"{line} (conductor-state.json)" for line in self.workflows]
         for view, row in self._newest("plans", 1):
             words = self._planned(row)
             lines = self._redacted(words)[:_PLAN_CHARACTERS].split("\n")[:_PLAN_LINES]
@@ -201,11 +262,60 @@ class Composer(Quoted):
             together = "; ".join(said for said, _ in done)
             items = [item for item in items if item[1] == " "]
             items.insert(0, f"[x] {excerpt(together, 400)}{done[-1][1]}")
-        for view, row in self._newest("said", 1):
+        items += self._listed([said for _, said, _ in steps])
+        return _distinct([*items, *self._standing(any(item.startswith("[ ]") for item in items))])
+
+    def _listed(self, known: list[str]) -> list[str]:
+        """The steps that were named last, each by itself."""
+        said = self._newest("said", _SEARCHED)
+        since: list[str] = []
+        for view, row in reversed(said):
             words = self._said(row)
-            if words:
-                items.append(f"[ ] Go on from: {excerpt(words, 160)}{self._where(view, row)}")
-        return _distinct(items)
+            if sum(one[3] for one in view.prompts if one[1] > row[0]) > _PROMPTS_SINCE:
+                break
+            steps = steps_in(words)
+            if steps:
+                where = self._where(view, row)
+                return [
+                    f"[{'x' if done or is_told_done(step, since) else ' '}] {step}{where}"
+                    for done, step in steps
+                    if not any(step in one or one in step for one in known)
+                ]
+            since += [one for line in words.split("\n") for one in parts_of(one_line(line))]
+        return []
+
+    def _standing(self, has_steps: bool) -> list[str]:
+        """What the session is about to do: a prompt to answer, work that goes on, an answer to wait for."""
+        seen = self.state.seen
+        prompts = [row for row in seen.prompts if row[3]]
+        for row in seen.said[-1:]:
+            words = self._said(row)
+            last = [one for one in parts_of(one_line(words)) if one]
+            if prompts and prompts[-1][1] > row[0]:
+                break
+            if not last:
+                return []
+            where = self._where(seen, row)
+            if is_question(last[-1]):
+                return [f"[ ] Answer: {excerpt(last[-1], _LONGEST_STEP)}{where}"]
+            if self._is_at_work(row[0]) or any(map(is_announced, last[-3:])):
+                return [f"[ ] Go on from: {excerpt(_closing(words), _LONGEST_STEP)}{where}"]
+            return []
+        if prompts and not has_steps:
+            asked = self._prompt(prompts[-1])
+            if asked and not _is_command(asked):
+                said = excerpt(asked, _LONGEST_STEP)
+                return [f"[ ] The user asked last: {said}{self._where(seen, prompts[-1][1:3])}"]
+        return []
+
+    def _is_at_work(self, said: int) -> bool:
+        """Whether something was done after that was said."""
+        seen = self.state.seen
+        newest = [
+            row[1] for rows in (seen.commands, seen.edits, seen.errors, seen.agents) for row in rows[-1:]
+        ]
+        newest += [row[3] for row in list(seen.files.values())[-1:]] + seen.turned[-1:]
+        return bool(seen.open) or any(place > said for place in newest)
 
     def commands(self) -> list[str]:
         items = []
@@ -310,6 +420,21 @@ def _newest_of(commands: list[tuple[Seen, list]]) -> list[tuple[Seen, list]]:
 def _is_command(words: str) -> bool:
     """`/compact`, but not `/review the parser`: that says what is wanted."""
     return words.startswith("/") and " " not in words.strip()
+
+
+def _named(said: str, names: list[str]) -> str:
+    """The names that the change itself does not show."""
+    more = ""
+    for name in names:
+        if name not in said and len(more) + len(name) < _NAMES:
+            more += f"{', ' if more else ''}{name}"
+    return f": {more}" if more else ""
+
+
+def _closing(words: str) -> str:
+    """How a text ends: what its last paragraph says."""
+    lines = [line for line in words.split("\n") if line.strip()]
+    return lines[-1] if lines else ""
 
 
 def _distinct(items: list[str]) -> list[str]:

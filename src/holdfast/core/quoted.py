@@ -16,7 +16,7 @@ from holdfast.core.seen import Seen, fingerprint
 from holdfast.core.speaker import AGENT, USER
 from holdfast.core.spoken import joined, tail
 from holdfast.core.state import State
-from holdfast.core.touched import bare
+from holdfast.core.touched import DEFINES, bare
 from holdfast.core.transcript import normal_path, tag
 
 TYPE_CHECKING = False
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: How much of one text is looked at: what an item shows is far from where this cuts.
 LOOKED_AT = 3 << 12
 NOT_KEPT = "the content of key files is never kept"
+#: How a line begins that says something of the code rather than being it; and how little says nothing.
+_REMARKS, _LEAST = ("#", "//", "/*", "*", "--", '"""', "'''", "<!--", "import ", "from ", "use "), 8
 _HANDED_BACK = "The report follows:\n"
 
 
@@ -188,13 +190,24 @@ def path_of(given: dict) -> str:
 
 
 def _first_difference(old: str, new: str) -> str:
-    """The first line that is new, or else the first that is gone."""
+    """The line that tells most of what is new, or else the first that is gone: one that defines something,
+    before others, before remarks."""
     before, after = old.split("\n"), new.split("\n")
     for lines, others, sign in ((after, set(before), ""), (before, set(after), "− ")):
-        for line in lines:
-            if line.strip() and line not in others:
-                return sign + line.strip()
+        fresh = [line.strip() for line in lines if line.strip() and line not in others]
+        if fresh:
+            return sign + min(fresh, key=_tells)
     return ""
+
+
+def _tells(line: str) -> int:
+    """0: it defines something; 1: it says something; 2: it hardly does."""
+    words = line.replace("(", " ").split()
+    if any(word in DEFINES for word in words[:3]) and len(words) > 1:
+        return 0
+    if line.startswith(_REMARKS) or sum(map(str.isalnum, line)) < _LEAST:
+        return 2
+    return 1
 
 
 def _lines(words: str) -> int:

@@ -5,14 +5,17 @@ not room for all, what was worked with gives way to what was said: it can be loo
 """
 
 from holdfast.core.brief import committed, known_items
-from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, ISSUE, NEXT
+from holdfast.core.cues import DECISION
 from holdfast.core.facts import (
     ACCEPTED,
     AGENT,
     ANSWER,
+    COMMIT,
     LEAD,
     PLAN,
     REFUSED,
+    SAID_LAST,
+    SAID_MID,
     SENT,
     SUMMARY,
     USER,
@@ -21,6 +24,8 @@ from holdfast.core.facts import (
 from holdfast.core.guard import under_pressure
 from holdfast.core.plain import excerpt
 from holdfast.core.quoted import place_of
+from holdfast.core.sentences import is_open_issue, is_reason, parts_of
+from holdfast.core.settled import Settled, orders
 from holdfast.core.spoken import FROM_LEAD
 from holdfast.core.worth import KNOWN, Item, chosen, together
 
@@ -28,12 +33,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    #: Its turn and its entry.
-    Saying = tuple[int, str]
-
 #: Characters of the sections' names; of the dash before an item and the end of its line; of the indent of a
-#: plan's lines; of the box before a step.
-_FRAME, _LINE, _INDENT, _BOX = 240, 3, 2, 4
+#: plan's lines.
+_FRAME, _LINE, _INDENT = 240, 3, 2
 #: So much of a unit's beginning, and of its end, tells whether it stands there already: of what was cut
 #: short only the beginning does.
 _ENOUGH = 60
@@ -44,19 +46,32 @@ _PLANS = "/.claude/plans/"
 #: Characters that are left to a section where there is not room for all.
 _LEFT = {
     "Goal": 600,
-    "What Changed": 600,
-    "Active Issues": 400,
+    "What Changed": 900,
+    "Active Issues": 500,
     "Next Steps": 1000,
     "Commands and Tests": 760,
     "Agents": 250,
 }
-_DECISIONS, _REASONS = _PASSAGES = "Key Decisions", "Why Changed"
-_BY_CLASS = {
-    DECISION: _DECISIONS,
-    DEAD_END: _DECISIONS,
-    ISSUE: "Active Issues",
-    NEXT: "Next Steps",
-}
+_GOAL, _CHANGED, _WHY, _ISSUES, _DECISIONS, _ORDERS, _PLAN, _COMMANDS, _AGENTS = (
+    "Goal",
+    "What Changed",
+    "Why Changed",
+    "Active Issues",
+    "Key Decisions",
+    "Standing Instructions",
+    "Plan and Workflow",
+    "Commands and Tests",
+    "Agents",
+)
+#: Characters of orders, which come before all else; shares of the room for decisions and for reasons.
+_FOR_ORDERS, _FOR_DECISIONS, _FOR_REASONS = 4000, 0.3, 0.1
+#: So many of the first orders stay: a session begins with them.
+_FIRST = 8
+#: Who says it, in a section in which others speak, too.
+_SAID, _COMMITTED = "Agent: ", "Commit: "
+#: An open issue is believed for so many turns, or so large a share of the session.
+_FRESH_TURNS, _FRESH_SHARE = 30, 0.25
+_CHANGES, _LAST_EDIT = " changed: ", "Edited last: "
 
 
 def fill(
@@ -69,47 +84,164 @@ def fill(
     """Into the sections, after what is in them already, in the order in which it was said. `room` is what
     that leaves. A decision that was made where the window was nearly full (`pressed`) says so: somebody may
     want to look at it again."""
-    hasty = {saying[4] for saying in facts.sayings if under_pressure(pressed, saying[1])}
-    homes = _homes(weighed)
+    _Filling(sections, facts, room, pressed).take(weighed)
 
-    def where(item: Item) -> str:
-        said = _where(facts, item.turn, item.entry)
+
+class _Filling:
+    def __init__(
+        self, sections: dict[str, list[str]], facts: Facts, room: int, pressed: "Sequence[list[int]]"
+    ) -> None:
+        self.sections = sections
+        self.facts = facts
+        self.settled = Settled(facts)
+        self.hasty = {saying[4] for saying in facts.sayings if under_pressure(pressed, saying[1])}
+        self.works = any(row[1] for row in facts.touched.files.values()) or bool(facts.touched.commits)
+        self.since = facts.turns - max(_FRESH_TURNS, facts.turns * _FRESH_SHARE)
+        indents = sum(item.count("\n") for item in sections[_PLAN])
+        self.room = room + _size(sections) - _FRAME - _INDENT * indents
+        self.homes: dict[int, str] = {}
+        self.changes = ""
+        self.reasons = _reasons(facts) if self.works else set()
+
+    def take(self, weighed: list[Item]) -> None:
+        sections = self.sections
+        sections[_ORDERS] = self._orders(sections.get(_ORDERS, []))
+        _tell_known(sections, self.facts)
+        every = [
+            item for one in together(weighed, known_items(self.facts, [])) for item in self._shown(one)
+        ]
+        if sum(len(item.text) + _LINE for item in every) > self.room - _size(sections):
+            _thin(sections)
+        there = "\n".join(item for items in sections.values() for item in items).replace("`", "")
+        items = [item for item in every if not _stands(item, there)]
+        room = self.room - _size(sections)
+        shares = [
+            ([item for item in items if self.homes[id(item)] == _DECISIONS], int(room * _FOR_DECISIONS)),
+            ([item for item in items if self.homes[id(item)] == _WHY], int(room * _FOR_REASONS)),
+        ]
+        picked = chosen(items, room, there, _LINE, self._place, shares)
+        self._put(sorted(picked, key=lambda item: item.order))
+
+    def _orders(self, shown: list[str]) -> list[str]:
+        """What the person ordered, oldest first. Where there is not room for all, those in the middle give
+        way, but for what they marked as rules. `shown`: what is known beside the facts, which may not hold
+        all."""
+        found = orders(self.facts)
+        room, kept = _FOR_ORDERS, []
+        known = " ".join(order.text for order in found)
+        for said in shown:
+            if said.rpartition(" (")[0].removesuffix(" …") not in known:
+                room -= len(said) + _LINE
+                kept.append((-1, said))
+        for at in sorted(range(len(found)), key=lambda at: (not found[at].is_marked, at >= _FIRST, -at)):
+            said = found[at].shown() + _where(self.facts, found[at].turn, found[at].entry)
+            room -= len(said) + _LINE
+            if room < 0:
+                break
+            kept.append((at, said))
+        return [said for _, said in sorted(kept)]
+
+    def _shown(self, item: Item) -> list[Item]:
+        """As it is shown where it belongs; nothing, where it stands elsewhere already."""
+        home, text = self._home(item)
+        if not text:
+            return []
+        if text != item.text:
+            item = _copy(item, text)
+        self.homes[id(item)] = home
+        return [item]
+
+    def _home(self, item: Item) -> tuple[str, str]:
+        if item.kind == KNOWN:
+            return self._known(item)
+        row = self.settled.rows.get(item.order)
+        if row is not None:
+            return _DECISIONS, row
+        if item.kind == USER:
+            return _GOAL, self.settled.without_orders(item.order, item.text)
+        if item.kind == LEAD:
+            return _GOAL, FROM_LEAD + item.text
+        if item.kind in (AGENT, SENT):
+            return _AGENTS, item.text
+        if item.kind in (PLAN, ACCEPTED):
+            return _PLAN, item.text
+        if item.kind == ANSWER:
+            return _DECISIONS, ""
+        if item.kind == SUMMARY:
+            return _PLAN, item.text
+        if item.kind == REFUSED:
+            return _PLAN, item.text
+        parts = parts_of(item.text)
+        if item.turn >= self.since and any(map(is_open_issue, parts)):
+            return _ISSUES, item.text
+        if item.order in self.reasons:
+            return _WHY, item.text
+        return (_CHANGED, _COMMITTED + item.text) if item.kind == COMMIT else (_PLAN, _SAID + item.text)
+
+    def _known(self, item: Item) -> tuple[str, str]:
+        """Of what was worked with: a check stands among the commands, a file among the changes, if these do
+        not say the same."""
+        words = item.text
+        if _ENDED in words:
+            return _COMMANDS, words
+        if words.startswith(_LAST_EDIT):
+            path, _, new = words.removeprefix(_LAST_EDIT).partition(": ")
+            return _CHANGED, "" if new[:_ENOUGH] in self.changes else f"[{path}] - edited last: `{new}`"
+        path, _, names = words.partition(_CHANGES)
+        fresh = ", ".join(name for name in names.split(", ") if name not in self.changes)
+        return _CHANGED, fresh and f"[{path}] - {fresh}"
+
+    def _place(self, item: Item) -> tuple[object, int]:
+        name, where = self.homes[id(item)], self._said_at(item)
+        alone = item.order if item.kind == KNOWN or name in (_DECISIONS, _ISSUES) else -1
+        return (name, where, alone), len(where)
+
+    def _said_at(self, item: Item) -> str:
+        said = _where(self.facts, item.turn, item.entry)
         if item.kind == SUMMARY:
             said = f"{said[:-1]}, summary)" if said else " (summary)"
-        if item.cls != DECISION or item.entry not in hasty:
+        if item.cls != DECISION or item.entry not in self.hasty:
             return said
         return f"{said[:-1]}, under_pressure)" if said else " (under_pressure)"
 
-    def place(item: Item) -> tuple[object, int]:
-        name = _section(item, homes)
-        is_step = name == "Next Steps"
-        alone = item.order if is_step or item.kind == KNOWN else 0
-        return (name, where(item), alone), len(where(item)) + (_BOX if is_step else 0)
+    def _put(self, picked: list[Item]) -> None:
+        last: dict[str, object] = {}
+        for item in picked:
+            name, where = self.homes[id(item)], self._said_at(item)
+            said, (from_, _) = self.sections.setdefault(name, []), self._place(item)
+            if last.get(name) == from_:  # one saying, one item
+                text = _bare(item.text)
+                said[-1] = f"{said[-1].removesuffix(where)}\n{text}{where}"
+            else:
+                said.append(item.text + where)
+            last[name] = from_
 
-    every = together(weighed, known_items(facts, []))
-    indents = sum(item.count("\n") for item in sections["Plan and Workflow"])
-    room += _size(sections) - _FRAME - _INDENT * indents
-    _tell_known(sections, facts)
-    if sum(len(item.text) + _LINE for item in every) > room - _size(sections):
-        _thin(sections)
-    there = "\n".join(item for items in sections.values() for item in items).replace("`", "")
-    items = [item for item in every if not _stands(item, there)]
-    picked = chosen(items, room - _size(sections), there, _LINE, place)
-    last: dict[str, object] = {}
-    for item in sorted(picked, key=lambda item: item.order):
-        name, (from_, _) = _section(item, homes), place(item)
-        said = sections.setdefault(name, [])
-        if last.get(name) == from_:
-            before = said[-1].removesuffix(where(item))  # one saying, one item
-            said[-1] = f"{before}\n{item.text}{where(item)}"
-        else:
-            whose = FROM_LEAD if item.kind == LEAD else "[ ] " if name == "Next Steps" else ""
-            said.append(whose + item.text + where(item))
-        last[name] = from_
+
+def _reasons(facts: Facts) -> set[int]:
+    """The units that say why: of a saying that is mostly about something else they stay with the rest."""
+    why: dict[int, list[int]] = {}
+    lengths: dict[int, int] = {}
+    spoken = {saying[5] for saying in facts.sayings if saying[0] in (SAID_MID, SAID_LAST, COMMIT)}
+    for at, row in enumerate(facts.units):
+        lengths[row[0]] = lengths.get(row[0], 0) + 1
+        if row[0] in spoken and row[2] in ("p", "i") and any(map(is_reason, parts_of(row[1]))):
+            why.setdefault(row[0], []).append(at)
+    return {at for number, own in why.items() if 7 * len(own) >= lengths[number] for at in own}
+
+
+def _copy(item: Item, text: str) -> Item:
+    made = Item(text, item.kind, item.turn, item.cls, item.entry, item.worth, None, item.order)
+    made.fresh = item.fresh
+    return made
+
+
+def _bare(words: str) -> str:
+    """Without who says it."""
+    return words.removeprefix(_SAID).removeprefix(_COMMITTED).removeprefix(FROM_LEAD)
 
 
 def _stands(item: Item, there: str) -> bool:
-    words = item.text
+    words = _bare(item.text)
     if item.kind == KNOWN and _ENDED in words:  # a check: among the commands, if it is one of the newest
         return words.partition(_ENDED)[0] + _ENDED in there
     return words[:_ENOUGH] in there and words[-_ENOUGH:] in there
@@ -126,10 +258,10 @@ def _tell_known(sections: dict[str, list[str]], facts: Facts) -> None:
         on = f" on {facts.branch}" if facts.branch else ""
         *before, newest = committed(facts, _COMMITS, f"Commits{on}: "[:_LONGEST_HEAD])
         said = newest + _where(facts, facts.touched.commits[-1][0])
-        sections["Commands and Tests"] += [*before, said]
+        sections[_COMMANDS] += [*before, said]
     plans = [(path, row[4]) for path, row in facts.touched.files.items() if row[1] and _PLANS in path]
     for path, turn in plans[-1:]:
-        sections["Plan and Workflow"].append(f"Plan file: {excerpt(path, 200)}{_where(facts, turn)}")
+        sections[_PLAN].append(f"Plan file: {excerpt(path, 200)}{_where(facts, turn)}")
 
 
 def _size(sections: dict[str, list[str]]) -> int:
@@ -150,37 +282,9 @@ def _thin(sections: dict[str, list[str]]) -> None:
 
 
 def _gives_way(name: str, items: list[str], at: int) -> bool:
-    if name == "Goal":
+    if name == _GOAL:
         return at > 0
     if name == "Next Steps":
         return items[at].startswith("[x]")
     succeeded = items[at].startswith("`") and "` → exit 0" in items[at]
-    return name == "Commands and Tests" and succeeded and at < len(items) - _NEWEST
-
-
-def _homes(items: list[Item]) -> "dict[Saying, str]":
-    """Whether a saying is read among decisions or among reasons: as a whole, for a decision and what led to
-    it explain each other."""
-    worths: dict[tuple[Saying, str], float] = {}
-    for item in items:
-        name, saying = _BY_CLASS.get(item.cls, _REASONS), (item.turn, item.entry)
-        if name in _PASSAGES:
-            worths[saying, name] = worths.get((saying, name), 0.0) + item.worth
-    homes: dict[Saying, str] = {}
-    for (saying, name), worth in worths.items():
-        if worth >= worths.get((saying, homes.get(saying, "")), 0.0):
-            homes[saying] = name
-    return homes
-
-
-def _section(item: Item, homes: "dict[Saying, str]") -> str:
-    if item.kind in (USER, LEAD):
-        return "Standing Instructions" if item.cls == INSTRUCTION else "Goal"
-    if item.kind in (AGENT, SENT):
-        return "Agents"
-    if item.kind in (PLAN, ACCEPTED):
-        return "Plan and Workflow"
-    if item.kind in (ANSWER, REFUSED):
-        return _DECISIONS
-    name = _BY_CLASS.get(item.cls, _REASONS)
-    return homes.get((item.turn, item.entry), name) if name in _PASSAGES else name
+    return name == _COMMANDS and succeeded and at < len(items) - _NEWEST

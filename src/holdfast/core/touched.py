@@ -21,7 +21,7 @@ _HEX, _SHORTEST_COMMIT = frozenset("0123456789abcdef"), 7
 _LOOKED_AT = 60_000
 _APART = str.maketrans(dict.fromkeys("\"'`(),;<>[]{}|*", " "))
 _CODE = str.maketrans(dict.fromkeys("`'\"()[]{}<>,;:!?*|=+&%$~^@.\\/-#\t", " "))
-_DEFINES = frozenset(
+DEFINES = frozenset(
     "func def class type const var interface struct enum fn let function trait module fun val sub".split()
 )
 #: What looks at the work without running tests: it will be run again, too.
@@ -105,7 +105,7 @@ class Touched:
         row[1] += 1
         if is_key_file(path):
             return
-        fresh = [] if path.endswith(_PROSE) else _symbols(new[:_LOOKED_AT], old[:_LOOKED_AT])
+        fresh = [] if path.endswith(_PROSE) else symbols(new[:_LOOKED_AT], old[:_LOOKED_AT])
         row[5] = ([one for one in row[5] if one not in fresh] + fresh[::-1])[-_MOST_SYMBOLS:]
         before = set(old.split("\n"))
         lines = [line for line in new[:_LOOKED_AT].split("\n") if line.strip() and line not in before]
@@ -301,7 +301,7 @@ def _parts(name: str) -> list[str]:
     return _stem(name).replace("-", "_").split("_")
 
 
-def _symbols(new: str, old: str) -> list[str]:
+def symbols(new: str, old: str) -> list[str]:
     """What a change brings in: what it defines first, then other names that were not there."""
     before = set(old.translate(_CODE).split())
     defined: dict[str, None] = {}
@@ -312,7 +312,7 @@ def _symbols(new: str, old: str) -> list[str]:
         for at, word in enumerate(words[:24]):
             if len(word) < 4 or word in before or not (word[0].isalpha() or word[0] == "_"):
                 continue
-            if 0 < at < 4 and words[at - 1] in _DEFINES and not remark:
+            if 0 < at < 4 and words[at - 1] in DEFINES and not remark:
                 defined[word] = None
             elif "_" in word or (word[1:] != word[1:].lower() and word != word.upper()):
                 others[word] = others.get(word, 0) + 1

@@ -72,7 +72,7 @@ def units(words: str, typed: bool = False) -> list[tuple[str, str]]:
 def _typed(words: str) -> "list[str]":
     found = []
     for paragraph in words.split("\n\n"):
-        parts = [part for line in paragraph.split("\n") for part in _sentences(one_line(line))]
+        parts = [part for line in paragraph.split("\n") for part in sentences_of(one_line(line))]
         found += _together(parts, longest=LONGEST_TYPED)
     return found
 
@@ -163,7 +163,7 @@ class _Cutter:
             self.code = []
         self._end_list()
         if self.prose:
-            sentences = _sentences(one_line(" ".join(self.prose)))
+            sentences = sentences_of(one_line(" ".join(self.prose)))
             self.prose.clear()
             self._add([one for one in sentences if not _is_filler(one)], "p")
 
@@ -175,7 +175,7 @@ class _Cutter:
                 run.append(item)
                 continue
             self._add(run, "i", "; ")
-            self._add(_sentences(item), "i")
+            self._add(sentences_of(item), "i")
             run = []
         self.items.clear()
 
@@ -226,11 +226,14 @@ def _item(line: str) -> str:
     return line if rest and len(number) < 4 and number[-1] in ".)" and number[:-1].isdecimal() else ""
 
 
-def _sentences(line: str) -> list[str]:
+def sentences_of(line: str, least: int = 20) -> list[str]:
+    """None shorter than `least`, but the last: it stays with the next one."""
     found, start = [], 0
     ends = sorted(end + 1 for mark in (". ", "! ", "? ") for end in _every(line, mark))
     for at in ends:
-        if at - start > 20 and not (line[at - 1] == "." and line[max(0, at - 4) : at - 1] in _ABBREVIATED):
+        if at - start > least and not (
+            line[at - 1] == "." and line[max(0, at - 4) : at - 1] in _ABBREVIATED
+        ):
             found.append(line[start:at])
             start = at
     found.append(line[start:])

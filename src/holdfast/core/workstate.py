@@ -90,7 +90,8 @@ def is_only_talk(sections: dict[str, list[str]], known: "Callable[[], str]") -> 
 def goal(sections: dict[str, list[str]]) -> str:
     """What the work is about, in the words of whoever wanted it: the newest that asks for something to be
     done, else the first; "" where nothing was asked for."""
-    said = [words for words, _ in _typed(sections) if words]
+    asked = [words for words, _ in _typed({"Goal": sections.get("Goal", [])}) if words]
+    said = asked or [words for words, _ in _typed(sections) if words]
     wanted = [words for words in said if kind(words) == WANTS]
     unclear = [words for words in said if kind(words) != ASKS]
     return (wanted[-1:] or unclear[-1:] or said[:1] or [""])[0].split("\n")[0]
