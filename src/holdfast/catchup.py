@@ -82,7 +82,8 @@ class Reader:
         self._redact = redactor_of(app, state.heard.project).text
         known, facts = place.view(), place.facts()
         if known is None:
-            known, facts = state.behind or state.seen, gathered.load(app.home, state)
+            known = state.behind or state.seen
+            facts = facts or gathered.load(app.home, state)
             if state.behind:
                 known.identity = []  # a view that is being built has none
             if facts.start or facts.rereads != state.seen.rereads:

@@ -231,6 +231,26 @@ def test_where_no_child_gets_anywhere_hooks_read_on_themselves(work, home, tmp_p
     assert state(home)["seen"] == folded(work.path) | {"meter": state(home)["seen"]["meter"]}
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_what_was_known_before_a_gap_is_not_read_again(is_read, work, home, tmp_path):
+    """Hooks were there all the time, but more came between two checkpoints than one may take in: the child
+    goes on from what was whole."""
+    work.hook("PreCompact", trigger="auto")
+    before = json.loads((folder(home) / "facts.json").read_bytes())
+    package = copy_package(tmp_path / "idle")
+    if not is_read:
+        edit(package / "catchup.py", "        _read_apart(place, path, app)\n", "        pass\n")
+    work.more["package"] = package
+    results(work, 12 * MB)
+    work.hook("PreCompact", trigger="auto")
+    place = folder(home) / "late" / "facts.json"
+    if is_read:
+        assert not place.exists()
+        assert json.loads((folder(home) / "facts.json").read_bytes())["start"] == 0
+    else:
+        assert json.loads(place.read_bytes()) == before
+
+
 def status(home):
     asked = [sys.executable, "-m", "holdfast", "status", "--json"]
     ran = subprocess.run(asked, env=environ(home), capture_output=True, check=True, timeout=60)

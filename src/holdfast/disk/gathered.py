@@ -57,6 +57,11 @@ def furthest(home: Home, state: State, known: Facts) -> Facts:
     return front
 
 
+def keep_whole(home: Home, state: State) -> None:
+    """Leave the facts that are on disk to the child that will read what there is no time for now."""
+    late.Place(home, state.session, state.agent).keep(_path(home, state))
+
+
 def is_partial(facts: Facts) -> bool:
     """Whether something before them was not taken in whole."""
     return facts.start > 0
