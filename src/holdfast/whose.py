@@ -20,8 +20,6 @@ _SAYS_WHOSE = (2, 1, 323)
 #: Of agents: how many are looked at, and how long after they were heard of last.
 _MOST, _RECENT_MS = 32, 3_600_000
 _BYTES, _SECONDS = 1 << 20, 0.1
-#: The hook of a compaction before this one.
-_BEFORE = {"SessionStart": "PreCompact", "PostCompact": "SessionStart"}
 
 
 def agent_of(event: Event, app: Holdfast) -> str:
@@ -35,7 +33,7 @@ def agent_of(event: Event, app: Holdfast) -> str:
     if event.name == "PreCompact":
         fullest = max([lead, *agents], key=lambda state: _fill(state, event, app))
         return fullest.agent
-    began = [one for one in (lead, *agents) if one.heard.last == _BEFORE.get(event.name)]
+    began = [one for one in (*agents, lead) if _is_at(one, event)]
     return max(began, key=lambda state: state.heard.last_at).agent if began else ""
 
 
@@ -53,6 +51,11 @@ def _running(event: Event, app: Holdfast) -> list[State]:
         version = numbers(state.seen.version)
         found += [state] if version and version < _SAYS_WHOSE else []
     return found
+
+
+def _is_at(state: State, event: Event) -> bool:
+    """Whether this is the next that is to be heard of a compaction of its own."""
+    return bool(state.heard.compacting) if event.name == "SessionStart" else state.awaits_boundary
 
 
 def _state(event: Event, app: Holdfast, agent: str) -> State | None:
