@@ -759,4 +759,6 @@ def test_nothing_that_is_said_is_too_long_for_the_client(home, project, letter):
     work.hook("SessionEnd")
     begun = after.start("startup")
     assert len(begun) > 3000
-    assert all(part in begun for part in ("## Resuming from Checkpoint", "Rules the user keeps"))
+    assert all(
+        part in begun for part in ("## Resuming from Checkpoint", "Kept by the user for this project")
+    )
