@@ -26,6 +26,7 @@ _NOT_ENDED = (
 )
 _LAST_WORDS = 800
 _MOST_ECHOES = 16
+_CUT_OFF = ("truncated] ...", "truncated]", "truncated)", "[truncated]")
 #: Where what was printed ends before its end, because the client shows only the beginning.
 _SHOWN_IN_PART = ("Full output saved to", "[Output truncated", "output truncated]", "characters truncated]")
 #: A folder that was to be entered first is not there.
@@ -121,15 +122,20 @@ def outcome(
         ended.ended = UNKNOWN if own == FAILED else PASSED
     elif shown == NONE:
         ended.ended = NONE
-    elif own == PASSED and any(one.ended == printed.STOPPED and one.runner.calls for one in found):
-        ended.ended = UNKNOWN
-    else:
+    elif not _is_vain(own, found):
         ended.ended = own
     if ended.ended == UNKNOWN:
         ended.elsewhere = [path for run in runs.found for path in run.into] + _places(text)
     if ended.ended in (PASSED, FAILED):
         _count(ended, found, runs.found)
     return ended
+
+
+def _is_vain(own: str, found: "list[printed.Summary]") -> bool:
+    """Whether a status says nothing: of a run that was stopped, or, where it is 0, of one that ran nothing."""
+    if own == PASSED and found and all(one.ended == printed.NONE for one in found):
+        return True
+    return any(one.ended == printed.STOPPED and one.runner.calls for one in found)
 
 
 def _places(text: str) -> list[str]:
@@ -182,7 +188,10 @@ def _shown(runs: Runs, found: "list[printed.Summary]", text: str) -> str:
         return UNKNOWN
     may_be_more = any(run.runner is None or run.runner.adds for run in runs.found)
     is_cut = 0 < runs.lines <= text.count("\n") + 1 or any(mark in text for mark in _SHOWN_IN_PART)
+    is_cut |= text.rstrip().endswith(_CUT_OFF)
     if (may_be_more and (is_cut or runs.hides_bad)) or runs.hides_words:
+        return UNKNOWN
+    if is_cut and not found[-1].runner.is_one_line:  # the line that counts what failed may be missing
         return UNKNOWN
     if len(found) < sum(runs.found[number].is_sure for number in runs.required):
         return UNKNOWN

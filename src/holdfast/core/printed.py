@@ -319,7 +319,7 @@ def _lines_of(runner: Runner | None) -> dict:
                 meaning, *template = line.split() or ("",)
                 if template:
                     first = template[0]
-                    key = "#" if first[0] in "{#" else first
+                    key = "#" if first[0] in "{#" or first[0].isdigit() else first
                     table.setdefault(key, []).append((one, meaning, template))
         _TABLES[name] = table
     return _TABLES[name]

@@ -31,6 +31,11 @@ class Runner:
         self.without = without
         self.adds = adds
 
+    @property
+    def is_one_line(self) -> bool:
+        """Whether one line counts what passed and what failed."""
+        return "{counts}" in self.prints
+
 
 _UNITTEST = """
     = ran {all} test in …
@@ -79,7 +84,8 @@ _TAP = """
     = skip {skipped}
     = skipped {skipped}
     ~ cancelled {failed}
-    ~ not ok …
+    - not ok …
+    0 1..0 …
 """
 
 RUNNERS: tuple[Runner, ...] = (
@@ -252,6 +258,7 @@ RUNNERS: tuple[Runner, ...] = (
         "jasmine",
         """
     = {counts}
+    0 incomplete no specs found …
     - incomplete …
     """,
         "init examples",

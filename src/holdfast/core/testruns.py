@@ -362,7 +362,7 @@ class Runs:
     def _pass_through(self, part: Part) -> None:
         """What a program behind the tests leaves of what they print."""
         first, words = first_of(part), [word.value for word in part.words[1:]]
-        self.is_piped = True
+        self.is_piped |= first not in ("cat", "tee")
         if first == "head" or (first == "sed" and words and words[-1][-1:] in "pq"):
             lines = _number_in(words)
             self.lines = min(self.lines or lines, lines)
