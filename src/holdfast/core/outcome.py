@@ -132,7 +132,8 @@ def outcome(
 
 
 def _is_vain(own: str, found: "list[printed.Summary]") -> bool:
-    """Whether a status says nothing: of a run that was stopped, or, where it is 0, of one that ran nothing."""
+    """Whether a status says nothing: of a run that was stopped, or, where it is 0, of one that ran
+    nothing."""
     if own == PASSED and found and all(one.ended == printed.NONE for one in found):
         return True
     return any(one.ended == printed.STOPPED and one.runner.calls for one in found)
