@@ -835,3 +835,25 @@ def test_of_an_output_whose_private_part_is_cut_nothing_private_is_taken_in():
 def test_a_path_is_not_taken_in_half():
     made = script(use("b", "mcp__x__y", q="x " * 29_990 + "src/tide.py.template.py x" * 400))
     assert not facts_of(made).touched.files
+
+
+@pytest.mark.parametrize(
+    ("later", "told"),
+    [
+        ("On with it.", False),
+        ("The retry limit is now 3, because the gate opens slowly.", True),
+    ],
+)
+def test_a_summary_puts_no_other_value_in_the_place_of_what_was_settled(later, told):
+    made = script()
+    made.prompt("fix the gate")
+    made.answer(text("We go with a retry limit of 7 because the gate opens slowly."))
+    made.answer(text(later))
+    made.boundary()
+    summary = "Decided: a retry limit of 3, because the gate opens slowly.\nThe gate has a test."
+    made.line("user", isCompactSummary=True, message={"role": "user", "content": summary})
+    facts = facts_of(made)
+    found = said(facts, kind.SUMMARY)
+    assert "The gate has a test." in found
+    assert any("limit of 3" in unit for unit in found) is told
+    assert any("limit of 7" in unit for unit in said(facts, kind.SAID_MID) + said(facts, kind.SAID_LAST))

@@ -6,7 +6,7 @@ the session comes as an attachment, or between its own fences, and is not taken 
 """
 
 from holdfast.core import rules, speaker, spoken, testruns, waiting
-from holdfast.core.cues import INSTRUCTION, OTHER, judge, terms_of
+from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, judge, terms_of
 from holdfast.core.events import NOT_RUN
 from holdfast.core.fence import outside
 from holdfast.core.fold import NO_STATUS, exit_status, runs_tests
@@ -37,6 +37,8 @@ USER, ANSWER, SAID_MID, SAID_LAST, PLAN, SUMMARY, AGENT, COMMIT, REFUSED, ACCEPT
 AGREED = (USER, ANSWER, ACCEPTED)
 #: All that was asked for: in a subagent by its lead, which is no person.
 ASKED = (*AGREED, LEAD)
+#: Classes of what the session settled itself: no summary may put another value in its place.
+_SETTLED = (DECISION, DEAD_END, INSTRUCTION, VALUE)
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 _MOST_RULES = 24
@@ -338,6 +340,8 @@ class Facts:
             words = words.replace(self.cwd + "/", "")  # every path begins with it and none is told by it
         typed = kind in (*ASKED, REFUSED)
         found = [(unit, form) for unit, form in units(words, typed) if unit.strip(_NOTHING)]
+        if kind == SUMMARY:
+            found = self._uncontradicted(found)
         most = _MOST_OF_ONE.get(kind, _MOST_OF_ANY)
         if len(found) > most:
             found = found[: most // 2] + found[-most // 2 :]
@@ -357,6 +361,16 @@ class Facts:
             self.units.append([number, unit[:LONGEST], form, round(worth, 2), name, *words_of])
         if len(self.units) > _MOST_UNITS:
             self._forget()
+
+    def _uncontradicted(self, found: "list[tuple[str, str]]") -> "list[tuple[str, str]]":
+        """Of a summary's units those that do not give another value for what the session itself settled:
+        what was said is told, and not what a summary made of it."""
+        from holdfast.core.altered import Sentences, instead  # once in a compaction
+
+        kinds = {saying[5]: saying[0] for saying in self.sayings}
+        own = [row[1] for row in self.units if row[4] in _SETTLED and kinds[row[0]] != SUMMARY]
+        settled = Sentences(own)
+        return [(unit, form) for unit, form in found if not instead(settled.of(unit), settled)]
 
     def _hear(self, words: str) -> None:
         """Keep what was typed; of what is too long the beginning and the end, of all the newest."""
