@@ -11,6 +11,7 @@ from holdfast.core.redact import is_key_file
 from holdfast.core.seen import Seen
 from holdfast.core.sentences import is_announced, is_question, parts_of
 from holdfast.core.settled import ordering, without
+from holdfast.core.spoken import FROM_LEAD
 from holdfast.core.state import State
 from holdfast.core.steps import is_told_done, steps_in
 from holdfast.core.touched import looks, symbols
@@ -122,9 +123,11 @@ class Composer(Quoted):
     def orders(self) -> list[str]:
         """Of the prompts that are shown; those of the others are known from the facts."""
         return [
-            excerpt(order, 240) + self._where(view, row[1:3])
+            (FROM_LEAD if words.startswith(FROM_LEAD) else "")
+            + excerpt(order, 240)
+            + self._where(view, row[1:3])
             for words, view, row in self._told()
-            for order in ordering(words)
+            for order in ordering(words.removeprefix(FROM_LEAD))
         ]
 
     def _told(self) -> list[tuple[str, Seen, list]]:
@@ -271,7 +274,7 @@ class Composer(Quoted):
         since: list[str] = []
         for view, row in reversed(said):
             words = self._said(row)
-            if sum(one[3] for one in view.prompts if one[1] > row[0]) > _PROMPTS_SINCE:
+            if sum(one[3] > 0 for one in view.prompts if one[1] > row[0]) > _PROMPTS_SINCE:
                 break
             steps = steps_in(words)
             if steps:

@@ -3,7 +3,7 @@
 A proposal is settled by the prompt that answers it. What was taken back later is shown as that.
 """
 
-from holdfast.core.facts import ACCEPTED, ANSWER, COMMIT, SAID_LAST, SAID_MID, SUMMARY, USER, Facts
+from holdfast.core.facts import ACCEPTED, ANSWER, COMMIT, LEAD, SAID_LAST, SAID_MID, SUMMARY, USER, Facts
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.sentences import (
     asks_again,
@@ -19,6 +19,7 @@ from holdfast.core.sentences import (
     replaces,
     reply,
 )
+from holdfast.core.spoken import FROM_LEAD
 
 _SPOKEN, _PROSE = (SAID_MID, SAID_LAST, COMMIT), ("p", "i")
 #: What an answer says that settles nothing.
@@ -49,12 +50,13 @@ class Order:
 def orders(facts: Facts) -> list[Order]:
     """Oldest first, each as it was typed; said again, it was said last."""
     found = {rule: Order(turn, entry, rule, is_marked=True) for turn, entry, rule in facts.rules}
-    sayings = {saying[5]: saying for saying in facts.sayings if saying[0] == USER}
+    sayings = {saying[5]: saying for saying in facts.sayings if saying[0] in (USER, LEAD)}
     for row in facts.units:
         saying = sayings.get(row[0])
         if saying is None or row[2] == "o":
             continue
-        for text in ordering(row[1]):
+        for order in ordering(row[1]):
+            text = FROM_LEAD + order if saying[0] == LEAD else order
             if not any(text in known and order.is_marked for known, order in found.items()):
                 found.pop(text, None)
                 found[text] = Order(saying[2], saying[4], text, row[0])
@@ -125,7 +127,7 @@ class Settled:
             self._asked(own)
         for at, row in own:
             said = ""
-            if kind == USER and row[2] != "o":
+            if kind in (USER, LEAD) and row[2] != "o":
                 if found := ordering(row[1]):
                     self._rest[at] = without(row[1], found)
             elif (kind in _SPOKEN and row[2] in _PROSE) or kind == ACCEPTED:

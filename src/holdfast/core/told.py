@@ -160,7 +160,8 @@ class _Filling:
         if item.kind == USER:
             return _GOAL, self.settled.without_orders(item.order, item.text)
         if item.kind == LEAD:
-            return _GOAL, FROM_LEAD + item.text
+            rest = self.settled.without_orders(item.order, item.text)
+            return _GOAL, rest and FROM_LEAD + rest
         if item.kind in (AGENT, SENT):
             return _AGENTS, item.text
         if item.kind in (PLAN, ACCEPTED):
