@@ -406,7 +406,7 @@ def _is_whole(state: State, event: Event, path: str) -> bool:
     seen, heard = state.seen, state.heard
     if heard.pending or waits_for_result(seen) or not transcripts.is_at_end(seen, path):
         return False
-    has_stopped = event.name == "SubagentStop" or heard.last == "Stop"
+    has_stopped = event.name == "SubagentStop" or heard.stage == "Stop"
     return seen.tail == ENDED or (not has_stopped and seen.tail in (ANSWERED, PROMPTED))
 
 

@@ -75,7 +75,9 @@ def test_a_child_finishes_when_the_client_ends_its_hooks(session, home, tmp_path
 
 def test_what_a_child_that_was_killed_did_not_do_the_next_hook_does(session, home, tmp_path):
     package = copy_package(tmp_path / "killed")
-    edit(package / "hook.py", "    engine.handle(rest, app)\n", "    posix.kill(posix.getpid(), 9)\n")
+    edit(
+        package / "hook.py", "    reply = engine.handle(rest, app)\n", "    posix.kill(posix.getpid(), 9)\n"
+    )
     run_silently(session.event("PostToolBatch"), home, package=package)
     assert not entries(home)
     session.hook("PostToolBatch")
@@ -85,7 +87,9 @@ def test_what_a_child_that_was_killed_did_not_do_the_next_hook_does(session, hom
 
 def test_what_goes_wrong_in_a_child_is_noted(session, home, tmp_path):
     package = copy_package(tmp_path / "wrong")
-    edit(package / "hook.py", "    engine.handle(rest, app)\n", "    raise KeyError('some words')\n")
+    edit(
+        package / "hook.py", "    reply = engine.handle(rest, app)\n", "    raise KeyError('some words')\n"
+    )
     run_silently(session.event("PostToolBatch"), home, package=package)
     (note,) = notes(home)
     assert (note["event"], note["hook"], note["what"]) == ("degraded.hook", "AfterBatch", "KeyError")

@@ -240,7 +240,7 @@ def test_where_the_transcript_was_rewritten_since_all_is_told(work):
 @pytest.mark.parametrize("heard", [False, True])
 def test_what_precompact_had_no_time_to_read_is_told(heard, home, project, tmp_path):
     package = copy_package(tmp_path)
-    edit(package / "engine.py", '"PreCompact": (64 << 20, 1.0)', '"PreCompact": (64 << 20, 0.0)')
+    edit(package / "engine.py", '"PreCompact": (16 << 20, 0.6)', '"PreCompact": (16 << 20, 0.0)')
     edit(package / "engine.py", "(2 << 20, 0.1)", "(2 << 20, 0.0)")
     work = day(Work(home, project, package=package))
     if heard:

@@ -30,8 +30,8 @@ _SAVED = (
     "prompts typed calls failures batches stops compactions cut units tokens messages reads edited "
     "tools_used subagents compacting awaits told window window_of first_at last_at model model_at cwd "
     "transcript ended trouble project events tools tasks pending client active saved owed green injected "
-    "lost cold guard burst habit pressed tree broke tests committed logged process full role last board "
-    "mail asked started begun summarised autosave talked resumed"
+    "lost cold guard burst habit pressed tree broke tests committed logged process full role last stage "
+    "board mail asked started begun summarised autosave talked resumed"
 ).split()
 #: The client's statusline and the plugin's mod are no hooks, but tell us as much as one.
 STATUSLINE, MEASURED = "StatusLine", "Measured"
@@ -60,7 +60,8 @@ class Heard:
     begun = 0  # when that was
     started = ""  # by which part of holdfast the client was started, if by one
     role = ""  # what kind of agent this is; "": the session itself
-    last = ""  # the hook that last told whether the session is at work or waits for a person
+    last = ""  # the hook that was heard of last
+    stage = ""  # the one that last told whether the session is at work or waits for a person
     model = window_of = cwd = transcript = ended = ""
     project = ""  # the folder the session was started in
     tree = ""  # under which name breakpoints of its working tree are spooled
@@ -122,6 +123,8 @@ def hear(heard: Heard, event: Event) -> None:
     role = event.agent_type
     if role and len(role) <= 64 and len(role.split()) == 1:  # a name: words have no place in the state
         heard.role = role
+    if name not in (STATUSLINE, MEASURED):
+        heard.last = name
     pass_time(heard, name, event.at, is_compact=event.data.get("source") == "compact")
     heard.first_at = heard.first_at or event.at
     heard.cwd = event.cwd[:4096] or heard.cwd
@@ -138,13 +141,13 @@ def hear(heard: Heard, event: Event) -> None:
 def pass_time(heard: Heard, name: str, at: int, is_compact: bool = False) -> None:
     """Count what has passed since the last event as work, if it is: a tool that runs for 25 minutes is, a
     person who is away is not. No step counts as more than an hour, whatever the clock says."""
-    passed = max(0, at - heard.last_at) if heard.last_at and heard.last not in RESTING else 0
+    passed = max(0, at - heard.last_at) if heard.last_at and heard.stage not in RESTING else 0
     if name in ("UserPromptSubmit", "SessionStart") and not is_compact:
         passed = min(passed, _PAUSE_MS)
     heard.active += min(passed, LONGEST_STEP_MS)
     heard.last_at = at
     if name in _TELLING and not is_compact:
-        heard.last = name
+        heard.stage = name
 
 
 def _nothing(heard: Heard, event: Event) -> None:
