@@ -249,7 +249,7 @@ def test_an_agent_that_is_done_leaves_a_checkpoint_of_its_own_lineage(agent, ses
     assert (own["reason"], own["agent_id"], own["session_id"]) == ("agent finished", "a1", "s1")
     assert own["lineage"] != parent["lineage"]
     assert own["parent"] == ""
-    assert newest(home).sections["Goal"][0].startswith("look for the bug")
+    assert newest(home).sections["Goal"][0].startswith("From the lead: look for the bug")
     assert saved(home, agent="a1")["uid"] == own["uid"]
     assert saved(home)["uid"] == parent["uid"]
     assert_exact(home, project)

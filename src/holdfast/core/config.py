@@ -20,7 +20,7 @@ KEYS = (
         "ladder.warning",
         70,
         (1, 100),
-        "% full of L1 Warning at a usual pace; earlier in fast sessions, later in slow ones",
+        "% full of L1 Warning; earlier in fast sessions, later in slow ones",
     ),
     ("ladder.prompt_warning", 80, (1, 100), "% full from which the next prompt brings a warning"),
     ("ladder.advisory", 85, (1, 100), "% full of L2 Advisory: a checkpoint, and the session saves itself"),
@@ -138,7 +138,7 @@ KEYS = (
         "auto_context.poll_interval_seconds",
         60,
         (1, 86400),
-        "seconds between two looks of scripts that poll; of the watcher, too, where it is set (else 30)",
+        "seconds between two looks of scripts; of the watcher too, if set (else 30)",
     ),
 )
 DEFAULTS: "dict[str, Any]" = {row[0]: row[1] for row in KEYS}

@@ -8,7 +8,6 @@ import sys
 
 from holdfast.core.jsontext import dump, load
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.extras import extra_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +46,8 @@ def call(name: str, arguments: "dict[str, Any]") -> str:
     except HoldfastError as problem:
         return _failed(str(problem))
     except ModuleNotFoundError as problem:
+        from holdfast.extras import extra_command  # a server starts with as little as it can
+
         return _failed(
             f"this needs the package {problem.name}, which {sys.executable} does not have: "
             f"{extra_command('all')}, then `holdfast install --mcp`"
