@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from holdfast.core.spoken import Redact
+
     Asked = TypeVar("Asked")
 
 _LARGEST_ALLOWED = 1 << 16
@@ -72,6 +74,7 @@ class Material:
         self._keeps = not goes_on(event)
         self._at = event.at
         self._team: list[Member] | None = None
+        self._workflows: list[str] | None = None
         self._facts: Facts | None = None
         self._sections: dict[str, list[str]] | None = None
         self.room = _ROOM
@@ -162,7 +165,8 @@ class Material:
         tasks = client.tasks(app.client_dir, state.session) if not state.agent else {}
         tree = self.ground.tree
         run = results.of(app.home, spool.key(tree.root)) if tree else {}
-        composer = Composer(state, words, self.redactor.text, self.ground.project, tasks, run, self.team)
+        redact, project = self.redactor.text, self.ground.project
+        composer = Composer(state, words, redact, project, tasks, run, self.team, self.workflows)
         try:
             said = what(composer)
         finally:
@@ -182,6 +186,15 @@ class Material:
 
                 self._team = roster(home, state, self._at, self.redactor.text)
         return self._team
+
+    @property
+    def workflows(self) -> list[str]:
+        """How far each is that started this session, or is under way where it works."""
+        if self._workflows is None:
+            self._workflows = progress(
+                self.app, self.ground, self.state.session, self._at, self.redactor.text
+            )
+        return self._workflows
 
     def cold(self) -> list[str]:
         """Summaries of work that is done with, ready to be kept verbatim."""
@@ -210,11 +223,21 @@ class Looked(Material):
         nothing = Event("", state.session, 0, {"cwd": state.seen.cwd})
         super().__init__(state, nothing, app, transcript, checkpoints.known_key(app.home) or bytes(32))
         self._facts = self._gather(Facts(), 1 << 62, 1e9)
-        self._team = []  # whether they are at work nobody can tell by a transcript
+        self._team, self._workflows = [], []  # what is under way nobody can tell by a transcript
 
     def cold(self) -> list[str]:
         """A copy may have a name that no session has."""
         return super().cold() if is_safe_name(self.state.session) else []
+
+
+def progress(app: Holdfast, ground: Ground, session: str, now: int, redact: "Redact") -> list[str]:
+    """A line for each workflow that `holdfast run` carries out for this session or where it works."""
+    if not files.is_there(app.home.workflows):
+        return []
+    from holdfast.disk.conducted import progress as found  # most people have none
+
+    folders = [ground.project, ground.tree.root if ground.tree else ""]
+    return found(app.home, session, folders, now, redact)
 
 
 def redactor_of(app: Holdfast, project: str, key: bytes = b"") -> Redactor:

@@ -22,7 +22,7 @@ from holdfast.disk import checkpoints, files, gathered, lineages, results, spool
 from holdfast.disk.kept import Kept
 from holdfast.disk.lineages import Left
 from holdfast.errors import HoldfastError, is_full, is_shut
-from holdfast.material import Ground, Material, redactor_of
+from holdfast.material import Ground, Material, progress, redactor_of
 from holdfast.reconcile import Probe, after, edited
 
 TYPE_CHECKING = False
@@ -126,7 +126,7 @@ def _after_compaction(event: Event, state: State, app: Holdfast, material: Mater
     says += f" {lacks}" if lacks else ""
     saved = state.heard.saved.get("path", "")
     says += _more(saved if saved and files.is_there(saved) else "", whole)
-    now = _now(event, state, app, material) + _open_agents(material)
+    now = _now(event, state, app, material) + material.workflows[:1] + _open_agents(material)
     room = _allowance(state, app) - (len(says) + _MARKS + sum(map(len, now))) / PER_TOKEN
     budget = binding.budget(app, material.ground.project)
     bound = binding.after_compaction(app, material, room, budget)
@@ -291,7 +291,7 @@ class Earlier:
         probe.tests(facts, done, transcript, last_run(app, ground), _tested_until(self.state, since))
         facts.touched.edits = [row for row in facts.touched.edits if row[1] not in probe.stale]
         self.probe = probe
-        return probe.lines()
+        return probe.lines() + progress(app, ground, self.state.session, now, redact)[:1]
 
     def lines(self, room: float) -> list[str]:
         """So many tokens of it, after it was `checked`."""
@@ -396,6 +396,6 @@ def _changed(event: Event, state: State, app: Holdfast, material: Material) -> s
     facts, ground = material.facts, material.ground
     probe.files(edited(facts), facts.cwd, marks, checkpoints.known_key(app.home), since, done)
     probe.tests(facts, done, material.transcript, last_run(app, ground), since)
-    lines = probe.news() + _open_agents(material)
+    lines = probe.news() + material.workflows + _open_agents(material)
     says = f"holdfast looked at what has changed since this session last worked. {DATA}"
     return fenced(mark(), says, lines, _LONGEST) if lines else ""

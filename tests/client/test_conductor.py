@@ -110,6 +110,10 @@ def test_ten_files_are_refactored_in_batches_and_gone_on_with_after_a_kill(
     saved = [node["checkpoints"] for name, node in whole["nodes"].items() if name.startswith("checkpoint")]
     assert len(saved) == len(batches) - 1
     assert all(paths and all(Path(path).exists() for path in paths) for paths in saved)
+    # Each says how far the workflow was when it was taken.
+    texts = [Path(path).read_text() for paths in saved for path in paths]
+    assert all(f"workflow.json: running, at {name}; " in text for name, text in _by_node(whole, texts))
+    assert all("(this session" in text and "(conductor-state.json)" in text for text in texts)
 
     # By what the API counted, no batch took more than its budget, and no session more than three tasks.
     assert all(max(node["spent"]) <= BUDGET for node in whole["nodes"].values() if node["spent"])
@@ -144,6 +148,11 @@ def test_a_session_with_room_is_given_three_tasks_and_no_fourth(machine: Machine
     run = carried_out(machine, binary, {"told": told})
     assert (run.returncode, run.refused, run.unplayed) == (0, [], {}), run.stderr
     assert [session["tasks"] for session in state(machine)["sessions"]] == [3, 1]
+
+
+def _by_node(state: dict, texts: list[str]) -> list[tuple[str, str]]:
+    names = [name for name, node in state["nodes"].items() for _ in node["checkpoints"]]
+    return list(zip(names, texts, strict=True))
 
 
 def _task(at: int) -> dict:

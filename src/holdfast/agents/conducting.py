@@ -7,6 +7,7 @@ in between, the next run ends what was left running and does again only what had
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import uuid
 from typing import NamedTuple
@@ -76,7 +77,7 @@ class Conductor:
         for node in self.state.nodes.values():
             if node.status != DONE:
                 node.status = WAITING
-        self.state.status = RUNNING
+        self.state.status, self.state.pid = RUNNING, os.getpid()
         self._save()
 
     def _end_leftovers(self) -> None:

@@ -15,6 +15,7 @@ from holdfast.agents.workflow import Workflow
 from holdfast.clock import now, rfc3339
 from holdfast.core.digest import sha256_hex
 from holdfast.disk import files
+from holdfast.disk.conducted import NAME
 from holdfast.disk.home import Home, is_safe_name
 from holdfast.errors import BadInput, Damaged
 
@@ -63,6 +64,8 @@ class SessionState(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class State(msgspec.Struct, forbid_unknown_fields=True):
+    """`pid`: the process that carries it out, or did last."""
+
     v: int
     run: str
     workflow: str
@@ -74,6 +77,7 @@ class State(msgspec.Struct, forbid_unknown_fields=True):
     nodes: dict[str, NodeState]
     tasks: dict[str, TaskState]
     sessions: list[SessionState]
+    pid: int = 0
 
 
 class Place:
@@ -82,8 +86,8 @@ class Place:
     def __init__(self, home: Home, workflow: str) -> None:
         stem = os.path.basename(workflow).partition(".")[0]
         key = sha256_hex(os.fsencode(workflow))[:12]
-        self.folder = f"{home.root}/workflows/{stem[:40] + '-' if is_safe_name(stem) else ''}{key}"
-        self.state = self.folder + "/conductor-state.json"
+        self.folder = f"{home.workflows}/{stem[:40] + '-' if is_safe_name(stem) else ''}{key}"
+        self.state = f"{self.folder}/{NAME}"
         self.logs = self.folder + "/logs"
         files.make_dir(self.logs)
         self.lock = files.Lock(self.folder + "/lock")

@@ -97,6 +97,10 @@ class Home:
     def memory(self) -> str:
         return self.root + "/memory.db"
 
+    @property
+    def workflows(self) -> str:
+        return self.root + "/workflows"
+
     def session(self, session: str, agent: str = "") -> str:
         """The folder of a session, or of one subagent in it: what happens in one never touches
         the other."""
