@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from holdfast.core.spoken import Redact
 
 _FILES, _TESTS, _EDITS, _LONGEST_LINE = 12, 3, 4, 238
-#: Bytes of a file that are read; characters of a line that are shown; so much of a line makes another one
-#: its successor; what stands between the lines of an edit.
+#: Bytes of a file that are read; characters of a line that are shown; so much of a line another must have
+#: to be its successor; what stands between the lines of an edit.
 _LARGEST, _SHOWN, _ALIKE, _GLUE = 1 << 18, 70, 0.5, " ⏎ "
 _LONGEST_COMMAND = 200
 #: What is said of tests that fail.
@@ -78,10 +78,11 @@ class Probe:
                 there = files.read(path, _LARGEST).decode("utf-8", "replace").split("\n")
             except (OSError, ValueError, HoldfastError):  # gone, or large: `files` says so
                 continue
-            plain = [one_line(line) for line in there]
-            for line in filter(None, map(str.strip, lines.split(_GLUE))):
+            plain = ["", *filter(None, map(one_line, there)), ""]
+            own = ["", *filter(None, map(str.strip, lines.split(_GLUE))), ""]
+            for before, line, behind in zip(own, own[1:], own[2:], strict=False):
                 if "[redacted:" not in line and not _stands(line, plain):
-                    now = excerpt(redact(_like(line, plain)), _SHOWN)
+                    now = excerpt(redact(_successor(before, line, behind, plain)), _SHOWN)
                     what = f"is now `{now}`" if now else "is not in it any more"
                     self.stale[path] = f"`{excerpt(line, _SHOWN)}` {what}"
                     break
@@ -103,16 +104,18 @@ class Probe:
             elif path in self.stale:
                 how = f", {_sizes(before[0], now[0])}" if before and before[:2] != now[:2] else ""
                 when = f"{ago(self.at - now[1])}{how}"
-                self.changed.append(f"Changed since: {name} ({when}): {self.stale[path]}")
+                # By a person, or a formatter: the checkpoint saw it so, and the session wrote it otherwise.
+                was_so = _is_same(before, now) if before else now[1] <= since
+                head = "Changed before it was saved" if was_so else "Changed since"
+                self.changed.append(f"{head}: {name} ({when}): {self.stale[path]}")
             elif number in own or not before:
                 if now[1] > since:
                     other.append(f"{name} ({ago(self.at - now[1])})")
                 else:
                     self.unsure.append(f"{name} (its content is not known from then)")
-            elif before[2] and before[2] == now[2]:
-                self.verified.append(name)
-            elif before[:2] == now[:2] and not (before[2] and now[2]):
-                self.unsure.append(f"{name} (size and time are the same; its content was not read)")
+            elif _is_same(before, now):
+                unread = f"{name} (size and time are the same; its content was not read)"
+                (self.verified if now[2] else self.unsure).append(name if now[2] else unread)
             elif not before[1] < now[1] <= since:
                 other.append(f"{name} ({ago(self.at - now[1])}, {_sizes(before[0], now[0])})")
         self.changed += [f"Gone since: {', '.join(gone)}"] if gone else []
@@ -125,12 +128,15 @@ class Probe:
         failed = [one for one in known if one.has_failed][-_TESTS:]
         again = _runs(done, transcript) if failed else {}
         is_new = bool(run) and at(run["at"]) > since
+        # A run that does not say what it ran can only be that of the one command that is known.
+        only = excerpt(known[0].named, _LONGEST_COMMAND) if len(known) == 1 else ""
+        ran = run.get("command") or only
         still = False
         for one in failed:
             shown, ended = f"`{excerpt(one.named, 80)}`", again.get(one.named)
             by = ended.ended if ended else ""
             said = f" ({ended.said()})" if ended else ""
-            if not ended and is_new and run["command"] in ("", excerpt(one.named, _LONGEST_COMMAND)):
+            if not ended and is_new and ran == excerpt(one.named, _LONGEST_COMMAND):
                 by = PASSED if run["passed"] else FAILED
             elif by == PASSED:
                 self.changed.append(
@@ -162,24 +168,59 @@ class Probe:
         return [excerpt(line, _LONGEST_LINE) for line in found]
 
 
+def _is_same(before: list, now: list) -> bool:
+    """Whether a file is as it was: by its content, or, where that was not read, by size and time."""
+    return bool(before[2] == now[2] if before[2] and now[2] else before[:2] == now[:2])
+
+
 def _stands(line: str, there: list[str]) -> bool:
+    """Whether it is there, however it is laid out: a formatter changes blanks and quotes."""
     whole = line.removesuffix(" …")
-    return any(one.startswith(whole) for one in there) if whole != line else line in there
+    if whole != line:
+        return any(one.startswith(whole) for one in there)
+    return line in there or _bare(line) in map(_bare, there)
 
 
-def _like(line: str, there: list[str]) -> str:
-    """What stands in its place: the line that begins and ends most like it; "" where none is near."""
+def _bare(line: str) -> str:
+    bare = ""
+    for word in line.replace('"', "'").rstrip(",;").split():
+        bare += f" {word}" if bare[-1:].isalnum() and word[0].isalnum() else word
+    return bare
 
-    def alike(other: str) -> float:
-        if not other:
-            return 0.0
-        shorter = min(len(line), len(other))
-        begins = next((n for n in range(shorter) if line[n] != other[n]), shorter)
-        ends = next((n for n in range(shorter - begins) if line[-1 - n] != other[-1 - n]), shorter - begins)
-        return (begins + ends) / max(len(line), len(other))
 
-    best = max(there, key=alike, default="")
-    return best if alike(best) >= _ALIKE else ""
+def _successor(before: str, line: str, behind: str, there: list[str]) -> str:
+    """What is in its place: a line like it that stands between the same neighbours, or beside one of them
+    with the same words, or that gives the same name another value; "" where nothing shows that."""
+    same_name = []
+    for above, other, below in zip(there, there[1:], there[2:], strict=False):
+        held = above == before, below == behind
+        if _alike(line, other) < _ALIKE:
+            continue
+        words, others = _names(line), _names(other)
+        if (all(held) and before and behind) or (any(held) and (words <= others or others <= words)):
+            return other
+        same_name += [other] if _named(line) and _named(line) == _named(other) else []
+    return same_name[0] if len(same_name) == 1 else ""
+
+
+def _alike(line: str, other: str) -> float:
+    """How much of the longer both begin and end with."""
+    shorter = min(len(line), len(other))
+    begins = next((n for n in range(shorter) if line[n] != other[n]), shorter)
+    ends = next((n for n in range(shorter - begins) if line[-1 - n] != other[-1 - n]), shorter - begins)
+    return (begins + ends) / max(len(line), len(other))
+
+
+def _names(line: str) -> set[str]:
+    """The words in it that are no numbers."""
+    apart = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in line).split()
+    return {word for word in apart if not word[0].isdecimal()}
+
+
+def _named(line: str) -> str:
+    """What it defines or sets, up to the sign behind it; "" if it does neither."""
+    ends = [at for at in (line.find(":"), line.find("=")) if at > 0]
+    return line[: min(ends)].rstrip() if ends and line[min(ends) : min(ends) + 2] != "==" else ""
 
 
 def _outcome(run: dict, now: int) -> str:

@@ -79,5 +79,30 @@ def test_work_on_the_same_files_goes_on_with_it():
     assert closes({**EDIT, "Goal": ["x"]}, EDIT)
     assert not closes(other, EDIT)
     assert closes(EDIT, {"Goal": ["Fix the gate of the weir"]} | {"What Changed": EDIT["What Changed"]})
+    assert not closes({}, {})
     assert not closes({**EDIT, "Goal": ["Add a foghorn"]}, {"Goal": ["Fix the gate"]})
     assert closes({**EDIT, "Goal": ["Fix the gate now"]}, {"Goal": ["Fix the gate"]})
+
+
+def wrote(aim, *names):
+    return {
+        "Goal": [aim],
+        "What Changed": [f"[{name}:1] - changed (+1 −0) (turn 3, abc)" for name in names],
+    }
+
+
+EXPORT = wrote("Build the billing CSV export.", "src/billing.py", "CHANGELOG.md")
+LATER = [
+    (wrote("Fix the login redirect and commit it.", "src/auth.py", "CHANGELOG.md"), False),
+    (wrote("Fix the login redirect.", "src/auth.py", "src/billing.py", "CHANGELOG.md"), True),
+    (wrote("Finish the billing CSV export.", "src/billing.py"), True),
+    (wrote("Finish the export and commit it.", "src/billing.py"), True),
+    (wrote("Write the release notes.", "CHANGELOG.md"), False),
+    (wrote("go on", "src/billing.py"), True),
+    (wrote("Build the billing CSV export.", "src/other.py"), False),
+]
+
+
+@pytest.mark.parametrize(("later", "does"), LATER)
+def test_one_file_in_common_finishes_nothing(later, does):
+    assert closes(later, EXPORT) is does

@@ -7,6 +7,7 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.ops.breakpoints import result
+from holdfast.reconcile import Probe
 from hooks import environ, state
 from told import Work, day, git, repository
 
@@ -188,8 +189,65 @@ def test_a_line_that_was_changed_before_the_checkpoint_is_not_called_verified(wo
     verified = [line for line in said.split("\n") if line.startswith("Verified")]
     assert "src/poll.py" in verified[0]
     assert "gate.py" not in verified[0]
-    assert "\nChanged since: src/gate.py (just now): `return level * 3` is now `return level * 2`\n" in said
+    told = "src/gate.py (just now): `return level * 3` is now `return level * 2`"
+    assert f"\nChanged before it was saved: {told}\n" in said
+    assert "Changed since: src/gate.py" not in said, "since it was saved nobody has touched it"
     assert "Edited last: src/gate.py" not in said
+
+
+def test_what_a_formatter_laid_out_otherwise_before_it_was_saved_is_as_it_was(work):
+    path = work.edit("src/gate.py", "GATE = call(a,  'b')\n")
+    path.write_text('GATE = call(a, "b")\n')
+    said = brief(saved(work))
+    assert "gate.py" in next(line for line in said.split("\n") if line.startswith("Verified"))
+    assert not any("gate.py" in line for line in said.split("\n") if line.startswith("Changed"))
+
+
+def test_and_laid_out_otherwise_since_it_has_changed(work):
+    path = work.edit("src/gate.py", "GATE = call(a,  'b')\n")
+    saved(work)
+    path.write_text('GATE = call(a, "b")\n')
+    assert "\nChanged since: src/gate.py (just now" in brief(work)
+
+
+def test_other_words_are_no_other_layout(tmp_path):
+    path = tmp_path / "app.py"
+    path.write_text('NAME = "onetwo"\n')
+    probe = Probe(0)
+    probe.written([[1, str(path), 'NAME = "one two"']], str)
+    assert probe.stale
+
+
+GONE = "is not in it any more"
+SUCCESSORS = [
+    # What was written, what stands there now, and what is said of it.
+    ("import os\n", "import re\n", f"`import os` {GONE}"),
+    ("import os\n", "import json\nimport re\n", f"`import os` {GONE}"),
+    ("import json\nimport os\n", "import json\nimport re\nX = 1\n", f"`import os` {GONE}"),
+    ("add(one)\nadd(two)\n", "add(one)\nadd(three)\nadd(four)\n", f"`add(two)` {GONE}"),
+    (
+        "import json\nimport os\nX = 1\n",
+        "import json\nimport re\nX = 1\n",
+        "`import os` is now `import re`",
+    ),
+    ("WAIT = 30\n", "A = 1\nWAIT = 60\nB = 2\n", "`WAIT = 30` is now `WAIT = 60`"),
+    ("- name: one\n", "- name: two\n- name: six\n", f"`- name: one` {GONE}"),
+    (
+        "def a():\n    return b * 3\n",
+        "def a():\n\n    return b * 2\nX = 1\n",
+        "`return b * 3` is now `return b * 2`",
+    ),
+    ("if a == 3:\n", "x = 1\nif a == 4:\ny = 2\n", f"`if a == 3:` {GONE}"),
+]
+
+
+@pytest.mark.parametrize(("wrote", "stands", "told"), SUCCESSORS)
+def test_only_what_is_in_the_place_of_a_line_is_called_what_it_is_now(wrote, stands, told, tmp_path):
+    path = tmp_path / "app.py"
+    path.write_text(stands)
+    probe = Probe(0)
+    probe.written([[1, str(path), " ⏎ ".join(map(str.strip, wrote.strip().split("\n")))]], str)
+    assert probe.stale == {str(path): told}
 
 
 def test_a_line_that_was_changed_after_it_is_told_with_what_it_is_now(work):
@@ -277,6 +335,16 @@ def test_tests_that_passed_before_it_was_saved_are_no_news(work):
     said = brief(saved(work))
     assert "tests passed" not in said
     assert "`pytest -q` (failed, and was not seen to be run again)" in said
+
+
+def test_a_run_that_does_not_say_what_was_run_clears_nothing_where_several_are_known(work):
+    work.call("Bash", "12 passed", command="npm test")
+    saved(work)
+    report(work, passed=True, command="")
+    said = brief(work)
+    assert "\nChanged since: tests passed (43 tests, just now)\n" in said
+    assert "`pytest -q` (failed, and was not seen to be run again)" in said
+    assert "said before the tests passed" not in said
 
 
 def test_other_tests_that_passed_say_nothing_of_those_that_failed(work):

@@ -115,12 +115,17 @@ def edits(sections: dict[str, list[str]], project: str) -> list[list]:
 
 
 def closes(later: dict[str, list[str]], earlier: dict[str, list[str]]) -> bool:
-    """Whether work that was finished later is a continuation of the earlier: the same files, or, where
-    nothing was changed, the same goal."""
-    files_then, files_now = changed(earlier), changed(later)
-    if files_then:
-        return not set(files_then).isdisjoint(files_now)
-    return _overlap(goal(earlier), _terms(goal(later))) >= _KNOWN
+    """Whether work that was finished later is a continuation of the earlier: all of its files; or some, and
+    the same goal or none of its own. One file in common says nothing: much work is in the change log."""
+    then, now = set(changed(earlier)), set(changed(later))
+    if then and (then <= now or then.isdisjoint(now)):
+        return then <= now
+    was, aim = goal(earlier), goal(later)
+    is_known = _overlap(was, _terms(aim)) >= _KNOWN
+    if not then:
+        return is_known
+    said = _overlap(aim, _terms(was))  # with no other files a word of it is enough
+    return is_known or said >= _KNOWN or (now <= then and said > 0) or kind(aim) != WANTS
 
 
 # How it stands
