@@ -3,9 +3,10 @@ sessions.
 
 verdicts.jsonl: what a runner printed (`source`: run here, or as its documentation shows it), its exit
 status and what is so (`cls`). `summed`: whether it printed a summary; where it did not, only its own
-status can tell. verdicts-sessions.jsonl: runs of the sessions by session, entry and a hash of what was
-printed, with what is so, decided by reading it. `unknown` is a truth, too: what nobody can tell from what
-is there."""
+status can tell. verdicts-commands.jsonl: commands of which it is hard to say whose the status is, and what
+was printed; `ended` is null where no tests run. verdicts-sessions.jsonl: runs of the sessions by session,
+entry and a hash of what was printed, with what is so, decided by reading it. `unknown` is a truth, too:
+what nobody can tell from what is there."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _CUT = "\n\n... [481 lines truncated] ..."
 
 
 def measure(corpora: Corpora) -> list[Row]:
-    rows = [*_rows("as printed", list(_made()))]
+    rows = [*_rows("as printed", list(_made())), *_rows("of commands", list(_commands()))]
     try:
         found = list(_real(corpora))
     except NotMeasured:
@@ -66,6 +67,18 @@ def shapes(case: dict) -> Iterator[tuple[str, str, int, str, str]]:
         yield "cut", command, status, _CUT, so
     yield "cut and piped", f"{command} | cat", 0, _CUT, "unknown"
     yield "in the background", f"{command} &", 0, "", "unknown"
+
+
+def commands() -> list[dict]:
+    return [json.loads(line) for line in (_HERE / "verdicts-commands.jsonl").read_text().splitlines()]
+
+
+def _commands() -> Iterator[tuple[str, str, str]]:
+    for case in commands():
+        ended = outcome(case["command"], case["status"], case["text"])
+        said = ended.ended if ended else "no tests"
+        so = case["ended"] or "no tests"
+        yield f"{case['command']}: {so}, said {said}", so, said
 
 
 def _made() -> Iterator[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from holdfast.core import fold, shell, testruns
+from holdfast.core import fold, shell, started, testruns
 from holdfast.core.facts import Facts, parse
 from holdfast.core.jsontext import dump
 from holdfast.core.outcome import outcome, tells_failure
@@ -124,6 +124,56 @@ WHOSE = [
 def test_a_status_counts_only_where_it_is_that_of_the_tests(command, status, printed, expected):
     ended = outcome(command, status, printed)
     assert (ended and ended.ended) == expected
+
+
+@pytest.mark.parametrize("case", verdicts.commands(), ids=lambda case: case["command"][:60])
+def test_a_run_is_told_from_what_stands_beside_it(case):
+    ended = outcome(case["command"], case["status"], case["text"])
+    assert (ended and ended.ended) == case["ended"]
+
+
+@pytest.mark.parametrize("behind", ["; true", "| tail"])
+def test_the_status_of_a_command_that_was_read_in_part_says_nothing(behind):
+    short, long = (f"pytest -q {'a ' * many}" for many in (8, 8300))
+    assert outcome(short, 0, "").ended == "passed"
+    assert outcome(long + behind, 0, "").ended == outcome(short + behind, 0, "").ended == "unknown"
+    assert outcome("pytest -q #" + " " * shell.LOOKED_AT, 0, "").ended == "unknown"
+
+
+def test_every_part_of_a_command_is_weighed_once(monkeypatch):
+    """A status in brackets that is asked for again, in brackets, takes no work twice."""
+    weighed = []
+    simple = testruns.Runs._simple
+    monkeypatch.setattr(
+        testruns.Runs, "_simple", lambda self, part: weighed.append(1) or simple(self, part)
+    )
+    command = "pytest"
+    for _ in range(12):
+        command = f"({command}) | tail; echo ${{PIPESTATUS[0]}}; "
+    runs = testruns.Runs(command)
+    assert len(runs.found) == 1
+    assert 12 < len(weighed) <= len(shell.simple(shell.read(command)))
+
+
+@pytest.mark.parametrize(
+    "command", ["eval " * 20_000 + "pytest", "eval '" * 20 + "x " * 30_000, "bash -c 'eval " * 3000]
+)
+def test_scripts_in_scripts_are_read_up_to_a_number_of_characters(monkeypatch, command):
+    seen = []
+    read = shell.read
+    monkeypatch.setattr(shell, "read", lambda command: seen.append(len(command)) or read(command))
+    testruns.runs_tests(command)
+    started.calls(command)
+    assert seen
+    assert sum(seen) <= 2 * (len(command) + started.MOST_OF_SCRIPTS)
+
+
+@pytest.mark.parametrize(
+    "once", ["python -m coverage run ", "coverage run -m ", "php ", "nice ", "$(", "(x; echo $("]
+)
+def test_what_starts_itself_again_and_again_ends(once):
+    testruns.runs_tests(once * 3000 + "pytest")
+    testruns.runs_tests(("$(" + "(" * 24) * 24 + "pytest" + (")" * 25) * 24)
 
 
 def test_a_long_command_is_read_in_part_and_odd_ones_to_some_end():

@@ -192,7 +192,9 @@ def _shown(runs: Runs, found: "list[printed.Summary]", text: str) -> str:
     is_cut |= text.rstrip().endswith(_CUT_OFF)
     if (may_be_more and (is_cut or runs.hides_bad)) or runs.hides_words:
         return UNKNOWN
-    if is_cut and not found[-1].runner.is_one_line:  # the line that counts what failed may be missing
+    if runs.is_cut or (
+        is_cut and not found[-1].runner.is_one_line
+    ):  # the line that counts what failed may be missing
         return UNKNOWN
     if len(found) < sum(runs.found[number].is_sure for number in runs.required):
         return UNKNOWN

@@ -2,7 +2,7 @@
 
 `read` gives a tree of `Part`. Nothing is expanded: a variable stays as it is written. Damaged or odd text
 gives what can be read of it. More than `LOOKED_AT` characters or `_MOST_TOKENS` words and marks are not
-looked at."""
+looked at: then the whole `is_cut`."""
 
 LOOKED_AT = 1 << 17
 #: What a `Part` is. A simple command; commands joined by `|`; by `&&` and `||`; one after the other; `!`
@@ -36,9 +36,21 @@ class Word:
 class Part:
     """`parts` are the commands it is made of; `marks` what joins those of a chain. Of a simple command: its
     `words`, the files it writes (`into`), what it is given on its standard input (`given`), and how it is
-    written, without redirections (`text`)."""
+    written, without redirections (`text`). `is_apart`: it runs in a shell of its own, `( … )`;
+    `is_diverted`: what it prints on its standard output goes to one of those files."""
 
-    __slots__ = ("given", "into", "kind", "marks", "parts", "text", "words")
+    __slots__ = (
+        "given",
+        "into",
+        "is_apart",
+        "is_cut",
+        "is_diverted",
+        "kind",
+        "marks",
+        "parts",
+        "text",
+        "words",
+    )
 
     def __init__(self, kind: int, parts: "list[Part] | None" = None) -> None:
         self.kind = kind
@@ -48,10 +60,20 @@ class Part:
         self.into: list[str] = []
         self.given = ""
         self.text = ""
+        self.is_apart = self.is_cut = self.is_diverted = False
+
+    def write(self, mark: str, path: str) -> None:
+        if path:
+            self.into.append(path)
+            self.is_diverted |= mark.startswith((">", "&>", "1>"))
 
 
 def read(command: str) -> Part:
-    return _parsed(command[:LOOKED_AT], 0)
+    lexer = _Lexer(command[:LOOKED_AT], 0)
+    tokens, _ = lexer.tokens(0, is_inner=False)
+    whole = _Parser(lexer.text, tokens).whole()
+    whole.is_cut = len(command) > LOOKED_AT or lexer.left <= 0
+    return whole
 
 
 def simple(part: Part) -> list[Part]:
@@ -66,11 +88,6 @@ def simple(part: Part) -> list[Part]:
         else:
             waiting += reversed(one.parts)
     return found
-
-
-def _parsed(text: str, depth: int) -> Part:
-    tokens, _ = _Lexer(text, depth).tokens(0, is_inner=False)
-    return _Parser(text, tokens).whole()
 
 
 class _Lexer:
@@ -119,11 +136,14 @@ class _Lexer:
             else:
                 word, at = self.word(at)
                 is_number = word.value.isdigit() and text[at : at + 1] in ("<", ">")
-                if not is_number or word.is_quoted:
+                if is_number and not word.is_quoted:
+                    at = self._redirection(at, found, bodies, word.value)
+                else:
                     found.append((_WORD, word))
         return found, end
 
-    def _redirection(self, at: int, found: list, bodies: list) -> int:
+    def _redirection(self, at: int, found: list, bodies: list, number: str = "") -> int:
+        """`number`: what stands before the mark, `2` of `2>file`."""
         text, start = self.text, at
         if text[at : at + 2] in ("<(", ">(") and self.depth < _DEEPEST:
             inner, at = self.inside(at + 2)
@@ -151,7 +171,7 @@ class _Lexer:
         elif mark.startswith("<<<"):
             found.append([_TARGET, "<<", word, word.value])
         elif not (mark.endswith("&") and mark[0] in "<>" and word.value.rstrip("-").isdigit()):
-            found.append([_TARGET, mark, word, ""])
+            found.append([_TARGET, mark if mark == "<" else number + mark, word, ""])
         return at
 
     def word(self, at: int) -> tuple[Word, int]:
@@ -223,7 +243,11 @@ class _Lexer:
             return text[start:at], at
         if text[at] == "`" and self.depth < _DEEPEST:
             close = _find(text, "`", at + 1)
-            inside.append(_parsed(text[at + 1 : close], self.depth + 1))
+            lexer = _Lexer(text[at + 1 : close], self.depth + 1)
+            lexer.left = self.left
+            tokens, _ = lexer.tokens(0, is_inner=False)
+            self.left = lexer.left
+            inside.append(_Parser(lexer.text, tokens).whole())
             return text[start : close + 1], close + 1
         return text[at], at + 1
 
@@ -320,6 +344,7 @@ class _Parser:
         if self.mark() == "(":
             self.at += 1
             part = self._body((), ")")
+            part.is_apart = True
         elif keyword == "{":
             self.at += 1
             part = self._body(("}",))
@@ -341,8 +366,8 @@ class _Parser:
             return self._simple()
         while self.at < len(self.tokens) and self.tokens[self.at][0] == _TARGET:
             _, mark, word, _ = self.tokens[self.at]
-            if mark[0] in ">&" or ">" in mark:
-                part.into.append(word.value)
+            if ">" in mark:
+                part.write(mark, word.value)
             self.at += 1
         return part
 
@@ -392,7 +417,7 @@ class _Parser:
                 if mark == "<<":
                     part.given = said
                 elif mark != "<":
-                    part.into.append(word.value)
+                    part.write(mark, word.value)
             elif rest[0] == "(" and part.words:  # a list: a=(b c)
                 while self.at < len(self.tokens) and self.mark() != ")":
                     self.at += 1

@@ -84,18 +84,32 @@ _ALSO_START = frozenset(("pnpm", "yarn", "bun", "hatch", "pdm", "nx", "lerna", "
 SHELLS = frozenset(
     ("bash", "sh", "zsh", "dash", "ksh", "fish", "ash", "pwsh", "powershell", "nix-shell", "su")
 )
+#: Options with which a program starts nothing, or goes on before that has ended.
+_DETACHED = "-d --detach"
+_STARTS_NOTHING: dict[str, str] = {
+    "command": "-v -V",
+    "sudo": "-l --list -v --validate -e --edit -b --background",
+    "setsid": "-f --fork",
+    "time": "-V",
+    "docker": _DETACHED,
+    "docker-compose": _DETACHED,
+    "podman": _DETACHED,
+}
+_ONLY_TELLS = ("--help", "--version")
 #: They hand the rest of their words to a shell, behind so many of their own.
 _HAND_ON = {"eval": 0, "ssh": 1, "watch": 0, "wsl": 0}
 _SSH_VALUES = frozenset("-p -i -o -l -F -J -L -R -D -E -b -c -m -S -W -w".split())
 _DEEPEST = 6
 #: Scripts within each other, and beside each other, that are read for one command.
 MOST_SCRIPTS = 16
+#: Characters of them in all.
+MOST_OF_SCRIPTS = 1 << 16
 
 
 def calls(command: str) -> list[list[str]]:
     """The words of every program that a command calls, in order, with those that others start."""
     found: list[list[str]] = []
-    _gather(command, found, [MOST_SCRIPTS])
+    _gather(command, found, [MOST_SCRIPTS, MOST_OF_SCRIPTS])
     return found
 
 
@@ -109,8 +123,9 @@ def _gather(command: str, found: list[list[str]], left: list[int]) -> None:
             if not words:
                 break
             script = script_of(words, number > 0) or (said if said and is_bare_shell(part) else "")
-            if script and left[0]:
+            if script and left[0] and len(script) <= left[1]:
                 left[0] -= 1
+                left[1] -= len(script)
                 _gather(script, found, left)
                 break
             found.append(words)
@@ -171,8 +186,11 @@ def started(values: list[str]) -> list[str]:
 
 
 def _behind(values: list[str], at: int, own: int, valued: list[str]) -> list[str]:
+    idle = _STARTS_NOTHING.get(values[0].rpartition("/")[2], "").split()
     while at < len(values):
         word = values[at]
+        if word in _ONLY_TELLS or word in idle or (word[:2] not in valued and _holds(word, idle)):
+            return []
         if word == "-m" or word == "--module":  # uv run -m pytest, coverage run -m pytest
             return ["python", *values[at:]]
         if word in valued or (word == "-c" and "-c" in valued):
@@ -184,6 +202,11 @@ def _behind(values: list[str], at: int, own: int, valued: list[str]) -> list[str
         else:
             break
     return values[at:]
+
+
+def _holds(word: str, options: list[str]) -> bool:
+    """Whether one of them is among several that are written as one: `-nl`."""
+    return word[:1] == "-" and word[1:].isalpha() and any("-" + letter in options for letter in word[1:])
 
 
 def is_assigned(word: str) -> bool:

@@ -7,8 +7,16 @@ here-document) runs nothing. Programs that start others (`uv run`, `timeout 60`,
 
 from holdfast.core import shell
 from holdfast.core.runners import RUNNERS, Runner
-from holdfast.core.shell import BACKGROUND, CHAIN, FUNCTION, IF, LIST, NOT, PIPE, SIMPLE, Part
-from holdfast.core.started import MOST_SCRIPTS, SHELLS, is_assigned, is_bare_shell, script_of, started
+from holdfast.core.shell import BACKGROUND, CHAIN, FUNCTION, IF, LIST, LOOP, NOT, PIPE, SIMPLE, Part
+from holdfast.core.started import (
+    MOST_OF_SCRIPTS,
+    MOST_SCRIPTS,
+    SHELLS,
+    is_assigned,
+    is_bare_shell,
+    script_of,
+    started,
+)
 from holdfast.core.started import first as first_of
 
 _PYTHONS = frozenset(("python", "pypy", "py", "ipython"))
@@ -64,22 +72,33 @@ _SCRIPTS = (
 _TELLS = frozenset(
     "--version --help -h help --list-tests --listTests --list --no-run --dry-run --init".split()
 )
+#: Options of interpreters with which a file is only looked at.
+_CHECKS = {"node": ("--check", "-c"), "ruby": ("-c",), "php": ("-l",), "perl": ("-c",)}
 _DEEPEST = 6
+#: Commands within each other.
+_DEEPEST_PART = 100
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Run:
     """One test run of a command. `named` is the simple command that runs it; `runner` None: of a task or
     a script of the project. `is_sure` is False of one that may run tests among other things;
-    `is_instead`: it runs only if what stands before it fails; `into`: files that its output goes to."""
+    `is_instead`: it runs only if what stands before it fails; `folder`: where it runs; `into`: files that
+    its output goes to, `is_diverted`: with what it prints on its standard output."""
 
-    __slots__ = ("into", "is_instead", "is_sure", "named", "runner")
+    __slots__ = ("folder", "into", "is_diverted", "is_instead", "is_sure", "named", "runner")
 
-    def __init__(self, runner: Runner | None, named: str, is_sure: bool, into: list[str]) -> None:
+    def __init__(self, runner: Runner | None, is_sure: bool, part: Part, folder: str) -> None:
         self.runner = runner
-        self.named = named
+        self.named = part.text
         self.is_sure = is_sure
         self.is_instead = False
-        self.into = into
+        self.folder = folder
+        self.into = part.into
+        self.is_diverted = part.is_diverted
 
 
 class Status:
@@ -118,9 +137,10 @@ class Echo:
 
 
 class Runs:
-    """The test runs of a command, and what is known of the status that the shell hands on. `lines`: no
-    more of what they print is shown; `is_filtered`: only lines that were asked for; `hides_bad`: and
-    lines that say what failed may be missing; `is_silent`: nothing that is shown is theirs."""
+    """The test runs of a command, and what is known of the status that the shell hands on. `is_cut`: not
+    all of the command was read; `lines`: no more of what they print is shown; `is_filtered`: only lines
+    that were asked for; `hides_bad`: and lines that say what failed may be missing; `is_silent`: nothing
+    that is shown is theirs."""
 
     def __init__(self, command: str) -> None:
         self.found: list[Run] = []
@@ -128,23 +148,57 @@ class Runs:
         self.lines = 0
         self.is_filtered = self.hides_bad = self.hides_words = self.is_silent = self.is_piped = False
         self._is_pipefail = self._is_errexit = False
+        self._folder, self._depth = "", 0
         self._known: dict[str, Status] = {}
-        self._scripts = MOST_SCRIPTS
+        self._firsts: dict[int, Status] = {}  # of each pipe the status of its first member
+        self._scripts, self._left = MOST_SCRIPTS, MOST_OF_SCRIPTS
         whole = shell.read(command)
+        self.is_cut = whole.is_cut
         self.status = self._of(whole)
+        if self.is_cut:
+            self.status, self.echoes = Status(set(), False), []
         if self.found:
             self._look_for_files(whole)
 
     @property
     def required(self) -> set[int]:
         """Those that must have passed: of one that is run again the last."""
-        last = {run.named: number for number, run in enumerate(self.found) if not run.is_instead}
+        last = {
+            (run.folder, run.named): number for number, run in enumerate(self.found) if not run.is_instead
+        }
         return {*last.values()} or {*range(len(self.found))}
 
     def _of(self, part: Part) -> Status:
         kind = part.kind
         if kind == SIMPLE:
             return self._simple(part)
+        if self._depth == _DEEPEST_PART:
+            self.is_cut = True
+            return Status(set(), False)
+        self._depth += 1
+        is_apart = part.is_apart or kind in (BACKGROUND, FUNCTION)
+        ended = self._aside(part, self._compound) if is_apart else self._compound(part)
+        self._depth -= 1
+        return ended
+
+    def _aside(self, part: Part, of: "Callable[[Part], Status]") -> Status:
+        """Of what runs in a shell of its own, or not where it stands: nothing that it sets is left."""
+        before = self._is_pipefail, self._is_errexit, self._folder
+        ended = of(part)
+        self._is_pipefail, self._is_errexit, self._folder = before
+        return ended
+
+    def _checked(self, part: Part) -> Status:
+        """Of what may fail: in a condition `set -e` does not hold, however deep."""
+        before = self._is_errexit
+        self._is_errexit = before and part.kind == SIMPLE
+        ended = self._of(part)
+        if part.kind != SIMPLE:
+            self._is_errexit = before
+        return ended
+
+    def _compound(self, part: Part) -> Status:
+        kind = part.kind
         if kind == LIST:
             return self._list(part.parts)
         if kind == PIPE:
@@ -154,7 +208,14 @@ class Runs:
         if kind == BACKGROUND:
             self._list(part.parts)
             return Status(set(), False, may_be_bad=False)
-        inner = [self._of(one) for one in part.parts]
+        before = self._is_pipefail, self._is_errexit
+        inner = [
+            self._checked(one) if kind == NOT or (at == 0 and kind in (IF, LOOP)) else self._of(one)
+            for at, one in enumerate(part.parts)
+        ]
+        if kind in (IF, LOOP):  # it may not have been run
+            self._is_pipefail &= before[0]
+            self._is_errexit &= before[1]
         if kind in (NOT, FUNCTION):
             return Status(set(), False)
         bodies = inner[1:] if kind == IF else inner  # a condition's status is nobody's
@@ -195,11 +256,12 @@ class Runs:
         return self._is_errexit and part.kind in (SIMPLE, PIPE)
 
     def _chain(self, part: Part) -> Status:
-        ended = self._of(part.parts[0])
+        ended = self._checked(part.parts[0])
+        before = self._is_pipefail, self._is_errexit
         for mark, one in zip(part.marks, part.parts[1:], strict=True):
             self._hear(one, ended, is_bad=mark == "||")
             first = len(self.found)
-            nxt = self._of(one)
+            nxt = self._of(one) if one is part.parts[-1] else self._checked(one)
             for run in self.found[first:] if mark == "||" else ():
                 run.is_instead = True
             if mark == "&&":
@@ -216,6 +278,8 @@ class Runs:
                     True,
                     ended.may_be_bad and nxt.may_be_bad,
                 )
+        self._is_pipefail &= before[0]  # what stands behind the first may not have been run
+        self._is_errexit &= before[1]
         return ended
 
     def _pipe(self, part: Part) -> Status:
@@ -228,8 +292,9 @@ class Runs:
             if one.kind == SIMPLE and given and is_bare_shell(one):
                 inner.append(self._script(given))
             else:
-                inner.append(self._of(one))
+                inner.append(self._aside(one, self._of))
             given = one.given if one.kind == SIMPLE and first_of(one) == "cat" else ""
+        self._firsts[id(part)] = inner[0]
         if not self._is_pipefail:
             return inner[-1]
         passes_on = [
@@ -243,19 +308,23 @@ class Runs:
 
     def _simple(self, part: Part) -> Status:
         for word in part.words:
-            inside = [self._of(one) for one in word.inside]
+            inside = [self._aside(one, self._checked) for one in word.inside]
             if inside and len(part.words) == 1 and is_assigned(word.value):
                 return inside[-1]  # the status of a mere assignment is that of what it runs
         values = [word.value for word in part.words]
         self._set(values)
         if not values:
             return Status(set(), False, may_be_bad=False)
+        if values[0] in ("cd", "pushd", "popd"):
+            to = "".join(word for word in values[1:2] if word != "-")
+            self._folder = to if to[:1] == "/" else f"{self._folder}/{to}"
         return self._program(values, part, 0)
 
     def _program(self, values: list[str], part: Part, depth: int) -> Status:
         script = script_of(values, depth > 0) or (part.given if part.given and is_bare_shell(part) else "")
-        if script and self._scripts:
+        if script and self._scripts and len(script) <= self._left:
             self._scripts -= 1
+            self._left -= len(script)
             return self._script(script, values, part.text if script is not part.given else "")
         rest = started(values)
         if rest and depth < _DEEPEST and script_of(rest, is_started=True):
@@ -263,7 +332,7 @@ class Runs:
         run = run_of(values)
         if run:
             runner, is_sure = run
-            self.found.append(Run(runner, part.text, is_sure, part.into))
+            self.found.append(Run(runner, is_sure, part, self._folder))
             return Status({len(self.found) - 1}, True)
         first = values[0].rpartition("/")[2]
         if first in ("exit", "return", "false"):
@@ -274,11 +343,13 @@ class Runs:
 
     def _script(self, script: str, values: "list[str] | None" = None, named: str = "") -> Status:
         """Of what is handed to a shell. `named`: by what its runs are called again."""
-        before = self._is_pipefail, self._is_errexit
+        before = self._is_pipefail, self._is_errexit, self._folder
         self._set(["set", *(values or [])[1:3]])
         first = len(self.found)
-        ended = self._of(shell.read(script))
-        self._is_pipefail, self._is_errexit = before
+        whole = shell.read(script)
+        self.is_cut |= whole.is_cut
+        ended = self._of(whole)
+        self._is_pipefail, self._is_errexit, self._folder = before
         for run in self.found[first:] if named else ():
             run.named = named
         return ended
@@ -314,19 +385,8 @@ class Runs:
         if value == "$?":
             return before
         if value in ("$PIPESTATUS[0]", "$pipestatus[1]") and last is not None and last.kind == PIPE:
-            return self._again(last.parts[0])
+            return self._firsts.get(id(last))
         return self._known.get(value[1:]) if value[:1] == "$" else None
-
-    def _again(self, part: Part) -> Status:
-        """The status of a part whose runs are known already."""
-        kept, self.found = self.found, []
-        ended = self._of(part)
-        named = {run.named: number for number, run in enumerate(kept)}
-        good = {
-            named[self.found[number].named] for number in ended.good if self.found[number].named in named
-        }
-        self.found = kept
-        return Status(good, ended.tells_bad, ended.may_be_good, ended.may_be_bad)
 
     def _echo(self, said: str, before: Status, last: "Part | None") -> None:
         """`echo "exit: $?"`: the line it prints says how the tests ended."""
@@ -379,7 +439,7 @@ class Runs:
         into = {
             path for run in self.found for path in run.into if path not in ("/dev/stderr", "/dev/stdout")
         }
-        if into and all(run.into for run in self.found):
+        if into and all(run.is_diverted for run in self.found):
             names = {path.rpartition("/")[2] for path in into}
             shown = {word.value.rpartition("/")[2] for one in shell.simple(whole) for word in one.words}
             self.is_silent = not names & shown
@@ -403,12 +463,13 @@ _NEVER_FAIL = frozenset(
 _PASSES_ON = frozenset("cat tail tee sort uniq head wc less more nl ts tr cut strings sed awk".split())
 
 
-def run_of(values: list[str]) -> "tuple[Runner | None, bool] | None":
-    """(the runner that these words call, whether they are sure to run tests); None: they run none."""
-    for _ in range(_DEEPEST):
+def run_of(values: list[str], left: int = _DEEPEST) -> "tuple[Runner | None, bool] | None":
+    """(the runner that these words call, whether they are sure to run tests); None: they run none.
+    `left`: how many programs that start others are followed."""
+    for number in range(left):
         if not values:
             return None
-        known = _known(values)
+        known = _known(values, left - number - 1)
         if known is not None:
             return known or None
         rest = started(values)
@@ -418,14 +479,14 @@ def run_of(values: list[str]) -> "tuple[Runner | None, bool] | None":
     return None
 
 
-def _known(values: list[str]) -> "tuple | None":
+def _known(values: list[str], left: int) -> "tuple | None":
     """() of a call of a runner that runs nothing; None: it may be something else, that starts another."""
     program = values[0].replace("\\", "/").rpartition("/")[2]
     for ending in (".exe", ".cmd", ".phar", ".bat"):
         program = program.removesuffix(ending)
     rest = values[1:]
     if program.rstrip("0123456789.") in _PYTHONS or (program[:1] == "$" and "-m" in rest[:3]):
-        return _by_python(rest)
+        return _by_python(rest, left)
     if program[:1] == "$":
         return None
     for words, runner in _calls().get(program, ()):
@@ -444,7 +505,7 @@ def _known(values: list[str]) -> "tuple | None":
         if task is not None:
             return task
     if program in _INTERPRETERS or program in SHELLS:
-        return _script(program, rest)
+        return _script(program, rest, left)
     if "/" in values[0] or values[0].endswith((".sh", ".py")):
         return _by_name(values[0], rest)
     return None
@@ -464,7 +525,7 @@ def _is_no_test(program: str, rest: list[str]) -> bool:
     return False
 
 
-def _by_python(rest: list[str]) -> "tuple | None":
+def _by_python(rest: list[str], left: int) -> "tuple | None":
     at = 0
     while at < len(rest) and rest[at].startswith("-") and rest[at] not in ("-m", "-c", "-"):
         at += 2 if rest[at] in ("-W", "-X", "--check-hash-based-pycs") else 1
@@ -473,31 +534,37 @@ def _by_python(rest: list[str]) -> "tuple | None":
     if rest[at] == "-m":
         module, given = rest[at + 1 : at + 2], rest[at + 2 :]
         if module == ["coverage"] and given[:1] == ["run"]:
-            return run_of(["coverage", *given]) or ()
+            return run_of(["coverage", *given], left) or ()
         for words, runner in _calls().get("-m", ()):
             if [*module, *given][: len(words)] == words:
                 return () if _TELLS & {*given} or {*runner.without.split()} & {*given} else (runner, True)
-        return run_of([*module, *given]) or () if module and module[0] in ("nox", "tox") else ()
+        return run_of([*module, *given], left) or () if module and module[0] in ("nox", "tox") else ()
     name = rest[at].rpartition("/")[2]
     for words, runner in _calls().get(name, ()):
         if rest[at + 1 : at + 1 + len(words)] == words:
             return runner, True
     if name in _calls() and not name.endswith(".py"):  # python .venv/bin/pytest
-        return run_of([name, *rest[at + 1 :]]) or ()
+        return run_of([name, *rest[at + 1 :]], left) or ()
     return _by_name(rest[at], rest[at + 1 :]) or ()
 
 
-def _script(program: str, rest: list[str]) -> "tuple | None":
+def _script(program: str, rest: list[str], left: int) -> "tuple | None":
     """An interpreter, or a shell, that is given a file."""
     if program == "perl" and any(word in ("-e", "-E", "-ne", "-pe") for word in rest):
         return ()
+    files = [word for word in rest if word[:1] != "-"]
+    options = rest[: rest.index(files[0])] if files else rest
+    if any(word in _CHECKS.get(program, ()) for word in options):
+        return ()
+    if program in SHELLS and any(word[:1] == "-" and word[1:2] != "-" and "n" in word for word in options):
+        return ()  # it is only read
     if program == "bun" or program == "deno":
         rest = rest[1:] if rest[:1] == ["run"] else []
     files = [word for word in rest if word[:1] != "-"]
     if not files:
         return () if program in SHELLS else None
     if files[0].rpartition("/")[2] in _calls():  # php vendor/bin/phpunit
-        return run_of(files) or ()
+        return run_of(files, left) or ()
     return _by_name(files[0], rest) or ()
 
 
