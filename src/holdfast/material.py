@@ -198,7 +198,7 @@ class Material:
 
     def cold(self) -> list[str]:
         """Summaries of work that is done with, ready to be kept verbatim."""
-        from holdfast.core.cold import line  # for the block alone
+        from holdfast.core.cold import verbatim  # for the block alone
         from holdfast.disk import summaries
 
         state = self.state
@@ -210,7 +210,7 @@ class Material:
                 self.app.home, "degraded.summaries", **whose, what=f"{type(problem).__name__}: {problem}"
             )
             return []
-        return [line(summary) for summary in newest]
+        return [line for summary in newest for line in verbatim(summary)]
 
     def branch(self) -> str:
         return excerpt(self.redactor.text(self.ground.branch), 200)

@@ -1,5 +1,7 @@
 """Which finished work is cold, and what a summary says of it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from composed import PROJECT, edited, ran, words_of
@@ -283,9 +285,92 @@ def test_a_summary_has_the_seeds_form():
         "The cause was an off-by-one in `column()`.",
         "The parser swallowed the last column.",
     ]
-    assert made["errors_resolved"] == ["`pytest -q`: Exit code 1 | 1 failed"]
+    assert made["errors_resolved"] == [
+        "`pytest -q`: Exit code 1 | 1 failed — fixed by a change of src/parser.py: `c` (+1 −1)"
+    ]
     assert (made["session_id"], made["task_id"], made["kind"]) == ("s1", "s1-000001", "stretch")
     assert (made["entry"], made["partial"]) == ("s1-000001", False)
+
+
+def fixed(*steps: object) -> list[str]:
+    """What is said of `pytest -q` that failed, then these, then passed."""
+    script = Script()
+    script.prompt("Fix the parser")
+    edited(script, f"{PROJECT}/src/before.py", "a", "not this")
+    ran(script, "pytest -q", "Exit code 1\nJWT signature invalid", failed=True)
+    for step in steps:
+        step(script)
+    ran(script, "pytest -q", "9 passed")
+    edited(script, f"{PROJECT}/src/after.py", "a", "nor this")
+    ran(script, "make after", "ok")
+    script.prompt("next")
+    return summary_of(script)["errors_resolved"]
+
+
+def change(path: str, new: str) -> Callable[[Script], None]:
+    return lambda script: edited(script, f"{PROJECT}/{path}", "old = 1", new)
+
+
+def command(given: str, **how: bool) -> Callable[[Script], None]:
+    return lambda script: ran(script, given, "Exit code 1\nno" if how else "ok", **how)
+
+
+FAILURE = "`pytest -q`: Exit code 1 | JWT signature invalid"
+
+
+@pytest.mark.parametrize(
+    ("steps", "fix"),
+    [
+        ([change("auth.py", 'ALG = "HS256"')], 'a change of auth.py: `ALG = "HS256"` (+1 −1)'),
+        (
+            [change("keys.py", "k = 2"), change("auth.py", "alg = 2"), change("NOTES.md", "noted")],
+            "a change of auth.py: `alg = 2` (+1 −1) and of 1 more",
+        ),
+        ([change("NOTES.md", "read me")], "a change of NOTES.md: `read me` (+1 −1)"),
+        ([change(".env", "KEY=swordfish")], "a change of .env"),
+        ([command("pip install pyjwt")], "`pip install pyjwt`"),
+        ([command("pip install pyjwt"), command("cat auth.py")], "`pip install pyjwt`"),
+        ([command("pip install pyjwt"), command("git commit -am wip")], "`pip install pyjwt`"),
+        (
+            [change("auth.py", "alg = 2"), command("pip install pyjwt")],
+            "a change of auth.py: `alg = 2` (+1 −1)",
+        ),
+        ([], ""),
+        ([command("cat auth.py")], ""),
+        ([command("pip install pyjwt", failed=True)], ""),
+        ([command("pytest -q tests/other.py")], ""),
+    ],
+)
+def test_an_error_that_was_resolved_tells_what_fixed_it(steps, fix):
+    assert fixed(*steps) == [f"{FAILURE} — fixed by {fix}" if fix else FAILURE]
+
+
+def test_of_an_error_that_came_twice_the_last_fix_counts():
+    def again(script: Script) -> None:
+        ran(script, "pytest -q", "9 passed")
+        ran(script, "pytest -q", "Exit code 1\nJWT signature invalid", failed=True)
+
+    made = fixed(change("auth.py", "alg = 2"), again, change("auth.py", "alg = 3"))
+    assert made == [f"{FAILURE} — fixed by a change of auth.py: `alg = 3` (+1 −1)"]
+    assert fixed(change("auth.py", "alg = 2"), again) == [FAILURE]
+
+
+def test_what_was_decided_in_the_middle_is_an_outcome():
+    script = Script()
+    script.prompt("Implement the OAuth2 login")
+    script.answer(
+        text(
+            "I looked at the flows. We decided to use the PKCE flow for public clients. The form is next. "
+            "It has two fields."
+        )
+    )
+    for number in range(6):
+        script.answer(text(f"Field {number} of the form works. Its label has the colour of the harbour."))
+    script.prompt("next")
+    made = summary_of(script)["key_outcomes"]
+    assert made[-1] == "We decided to use the PKCE flow for public clients."
+    assert made[0] == "Field 5 of the form works."
+    assert len(made) == len(set(made)) <= 5
 
 
 def test_a_tasks_subject_is_its_own_or_else_what_the_clients_files_say():
@@ -404,8 +489,20 @@ def test_a_summary_on_one_line():
         "files_modified": ["f" * 200] * 9,
     }
     assert len(cold.line(long)) <= 240
+    assert len("".join(cold.verbatim(long))) > 1000  # uncut: the block has a room of its own
     bare = {**made, "start_turn": 0, "end_turn": 0, "files_modified": [], "key_outcomes": []}
     assert cold.line(bare) == "Fix the parser."
+    assert cold.verbatim({**bare, "errors_resolved": []}) == ["Fix the parser."]
+
+
+def test_all_that_came_of_it_is_said_verbatim():
+    made = summary_of(worked())
+    first, *others = made["key_outcomes"]
+    assert cold.verbatim(made) == [
+        f"Fix the parser. (turns 1–2; parser.py, notes.md): {first}",
+        *(f"→ {said}" for said in others),
+        f"→ resolved: {made['errors_resolved'][0]}",
+    ]
 
 
 def test_turns_are_numbered_from_what_is_known():

@@ -127,6 +127,23 @@ def test_what_gives_way_gives_way_in_its_order():
             assert not any(left[: touched[-1]])
 
 
+def test_of_summaries_all_that_came_of_the_newest_stays_longest():
+    given = [line for number in range(3) for line in (f"work{number}", *["→ PKCE was chosen " * 8] * 3)]
+    title = "PRE-COMPUTED TASK SUMMARIES (use verbatim, already compressed):"
+    whole = made(summaries=given, room=1 << 20)
+    for at in range(3):
+        assert f"\n  • work{at}\n    → PKCE was chosen" in whole
+    seen = set()
+    for room in range(len(whole), len(whole) - 2000, -50):
+        said = made(summaries=given, room=room).partition(title)[2].partition("\n</holdfast-")[0]
+        left = [said.partition(f"work{at}")[2].partition("  • ")[0].count("PKCE") // 8 for at in range(3)]
+        assert left == sorted(left, reverse=True)
+        if sum(left):
+            assert all(f"work{at}" in said for at in range(3))  # first lines go after all of the others
+        seen.add(tuple(left))
+    assert {(3, 3, 3), (3, 3, 0), (3, 0, 0), (0, 0, 0)} <= seen
+
+
 def test_of_errors_the_oldest_give_way_first():
     whole = made(diff=[], summaries=[], room=1 << 20)
     kept = section(made(diff=[], summaries=[], room=len(whole) - 900), "RECENT UNRESOLVED ERRORS:")

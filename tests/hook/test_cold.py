@@ -111,6 +111,31 @@ def test_a_stretch_is_summarised_once_it_is_cold(session):
     assert not notes(session.home)
 
 
+def test_the_summariser_is_given_all_that_came_of_it_verbatim(session):
+    session.script.prompt("Implement the OAuth2 login")
+    fails = [text("Let me see."), use("f1", "Bash", command="pytest -q")]
+    for block in fails:
+        session.script.answer(block, context=FULL)
+    session.script.result("f1", "Exit code 1\nJWT signature invalid", "Error: Exit code 1", is_error=True)
+    session.work("src/auth.py", "pytest -q")
+    session.turns(1, "We decided to use the PKCE flow for public clients. The form has two fields.")
+    session.stretch("and the gate", 21, "The gate opens.")
+    session.hook()
+    (made,) = session.made()
+    printed = run_hook(session.event("PreCompact", trigger="auto"), session.home).stdout.decode()
+    said = printed.partition("PRE-COMPUTED TASK SUMMARIES (use verbatim, already compressed):\n")[2]
+    first, *others = made["key_outcomes"]
+    assert first == "We decided to use the PKCE flow for public clients."
+    assert others
+    (resolved,) = made["errors_resolved"]
+    assert resolved.endswith("JWT signature invalid — fixed by a change of src/auth.py: `b` (+1 −1)")
+    assert said.split("\n")[: len(others) + 2] == [
+        f"  • Implement the OAuth2 login (turns 1–5; auth.py): {first}",
+        *(f"    → {words}" for words in others),
+        f"    → resolved: {resolved}",
+    ]
+
+
 def test_what_was_cleared_is_summarised_again(session):
     session.stretch("Fix the parser")
     session.stretch("and the gate", 21)

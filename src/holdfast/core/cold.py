@@ -7,9 +7,12 @@ whole before it is cut, as in `quoted`.
 
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt, one_line
-from holdfast.core.quoted import Quoted
+from holdfast.core.quoted import Quoted, path_of
+from holdfast.core.redact import is_key_file
 from holdfast.core.seen import Seen
+from holdfast.core.sentences import deciding
 from holdfast.core.state import State
+from holdfast.core.touched import bare, looks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +25,17 @@ TASK, STRETCH = "task", "stretch"
 MOST_FILES, MOST_COMMANDS, MOST_OUTCOMES, MOST_ERRORS = 20, 20, 5, 8
 _LONGEST, _LONGEST_SUBJECT, _LONGEST_COMMAND = 238, 118, 198  # and a sign of the cut
 _LONGEST_ID = 64
+#: Begins a line that goes on with a summary.
+MORE = "→ "
+#: What fixed an error: behind it, and so long; a name in it.
+_FIXED, _LONGEST_FIX, _LONGEST_NAME = "— fixed by ", 130, 60
+#: A change of these mends no test where others changed, too; and these only keep what was done.
+_PROSE = (".md", ".rst", ".txt", ".adoc")
+_KEEPS = ("git add", "git commit", "git push", "git tag", "git stash list")
 #: Shorter than this a prompt ("yes", "go on") names nothing, and a sentence says nothing.
 _LEAST_NAME, _LEAST_SAID = 8, 12
-_OF_LAST, _TEXTS = 3, 24
+#: Sentences of the last text, texts that are looked through, and decisions that have a place in any case.
+_OF_LAST, _TEXTS, _DECIDED = 3, 24, 2
 _ENDS = ".!?"
 _ENDS_ANYWHERE = "。！？｡।؟۔።"
 _QUESTIONS = ("?", "？", "؟", ":", "：")
@@ -185,25 +196,61 @@ class Summary(Quoted):
         return _distinct(shown)[-MOST_COMMANDS:]
 
     def outcomes(self) -> list[str]:
-        """The last things the agent said, what it said last first."""
+        """The last things the agent said, what it said last first; and what it decided anywhere."""
         found: list[str] = []
+        decided: list[str] = []
         for number, place in enumerate(reversed(self.part.said[-_TEXTS:])):
             said = [words for words in sentences(self._said(place)) if is_outcome(words)]
             # How a report begins is what came of it all; how it ends, what is left to know.
             chosen = [*said[:1], *said[:0:-1]][:_OF_LAST] if number == 0 else said[-1:]
             found += [self._shown(words, _LONGEST) for words in chosen]
-            if len(found) >= MOST_OUTCOMES:
-                break
-        return _distinct(found)[:MOST_OUTCOMES]
+            decided += [self._shown(words, _LONGEST) for words in said if deciding(words)]
+        found = _distinct(found)
+        others = [words for words in _distinct(decided) if words not in found[: MOST_OUTCOMES - _DECIDED]]
+        return _distinct([*found[: MOST_OUTCOMES - len(others[:_DECIDED])], *others[:_DECIDED]])[
+            :MOST_OUTCOMES
+        ]
 
     def resolved(self) -> list[str]:
-        """Errors of which the very same thing succeeded later in this work."""
-        found = []
+        """Errors of which the very same thing succeeded later in this work, and what was done in between
+        that made it."""
+        found: dict[str, str] = {}  # what fixed it before did not, where it came again
         for row in self.part.errors:
             if row[5]:
                 failed, given = self._what(row)
-                found.append(self._shown(f"{failed}: {self._error(row[3:5], given)}", _LONGEST))
-        return _distinct(found)[-MOST_ERRORS:]
+                fix = self._fix(row, given)
+                most = _LONGEST - len(fix) - 1
+                error = self._shown(f"{failed}: {self._error(row[3:5], given)}", most)
+                found[error] = fix
+        return [f"{error} {fix}".rstrip() for error, fix in found.items()][-MOST_ERRORS:]
+
+    def _fix(self, row: list, given: str) -> str:
+        """Say "— fixed by …": the files changed, or else the last command that ran, between a command that
+        failed and its success. Of a tool that was given a file nobody can tell."""
+        what, failed_at, succeeded_at = row[0], row[3], row[5]
+        if not given or given == path_of(self._use(row[1:3], what)):
+            return ""
+        changes: dict[str, tuple[dict, int]] = {}
+        for edit in self.part.edits:
+            if failed_at < edit[1] < succeeded_at:
+                use = self._use(edit[1:3], edit[0])
+                changes.pop(path_of(use), None)
+                changes[path_of(use)] = use, edit[7]
+        changes.pop("", None)
+        code = [path for path in changes if not path.lower().endswith(_PROSE)]
+        if code or changes:
+            path, *others = (code or list(changes))[::-1]
+            is_secret = is_key_file(path)
+            said = f"a change of {excerpt(self._short(path), _LONGEST_NAME)}"
+            said += "" if is_secret else f": {self._edit(*changes[path])}"
+            said += f" and of {len(others)} more" if others else ""
+            return self._shown(f"{_FIXED}{said}", _LONGEST_FIX)
+        for ran in reversed(self.part.commands):
+            if failed_at < ran[1] < succeeded_at and ran[0] != what and not ran[5] and not ran[6]:
+                command = text(self._use(ran[1:3], ran[0]), "command")
+                if command and not looks(command) and not bare(command).startswith(_KEEPS):
+                    return self._shown(f"{_FIXED}`{self._command(command, _LONGEST_NAME)}`", _LONGEST_FIX)
+        return ""
 
     def subject(self, work: Work, filed: dict[str, tuple[str, str]]) -> str:
         """A task's own, also from the client's files; of a stretch its prompt's first sentence."""
@@ -289,6 +336,20 @@ def _is_intention(words: str) -> bool:
 
 def line(summary: dict) -> str:
     """A summary on one line of at most 240 characters. What it holds has been redacted."""
+    came = " ".join(summary["key_outcomes"][:2])
+    return excerpt(f"{_head(summary)}{': ' if came else ''}{came}", _LONGEST)
+
+
+def verbatim(summary: dict) -> list[str]:
+    """All that it says came of the work, uncut: a line with the first, and one for each of the others,
+    which begins with MORE."""
+    first, *others = summary["key_outcomes"] or [""]
+    resolved = [f"resolved: {error}" for error in summary["errors_resolved"]]
+    head = f"{_head(summary)}{': ' if first else ''}{first}"
+    return [head, *(MORE + said for said in [*others, *resolved])]
+
+
+def _head(summary: dict) -> str:
     turns = "–".join(
         dict.fromkeys(str(summary[name]) for name in ("start_turn", "end_turn") if summary[name])
     )
@@ -296,10 +357,7 @@ def line(summary: dict) -> str:
     named = ", ".join(path.rpartition("/")[2] for path in files[:3])
     more = f" +{len(files) - 3}" if len(files) > 3 else ""
     known = "; ".join(filter(None, (f"turns {turns}" if turns else "", excerpt(named, 60) + more)))
-    came = " ".join(summary["key_outcomes"][:2])
-    return excerpt(
-        f"{summary['subject']}{f' ({known})' if known else ''}{': ' if came else ''}{came}", _LONGEST
-    )
+    return f"{summary['subject']}{f' ({known})' if known else ''}"
 
 
 def _distinct(items: "Iterable[str]") -> list[str]:

@@ -5,6 +5,7 @@ Printed as plain text at PreCompact. `/compact` shows it to the person, so it re
 
 from holdfast.core import partial
 from holdfast.core.brief import SUMMED_UP
+from holdfast.core.cold import MORE
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION
 from holdfast.core.facts import ANSWER, LEAD, REFUSED, SENT, SUMMARY, USER, Facts
 from holdfast.core.fence import BLOCK, RULES, RULES_TITLE, fenced
@@ -74,24 +75,36 @@ def block(
             over = length(text) - most
             while over > 0 and parts[name]:
                 # From the oldest on, or, where those that are worth most stand first, from the least on.
-                over -= length(one_line(parts[name].pop(0 if name in _BY_AGE else -1))) + _BESIDE
+                over -= length(one_line(parts[name].pop(_next_to_go(name, parts[name])))) + _BESIDE
             text = _text(parts, trigger, mark, says)
     return text
+
+
+def _next_to_go(name: str, lines: list[str]) -> int:
+    """Of summaries, the newest first, what else came of the oldest gives way before its first line does."""
+    if name in _BY_AGE:
+        return 0
+    more = [at for at, line in enumerate(lines) if name == "summaries" and line.startswith(MORE)]
+    return more[-1] if more else -1
 
 
 def _text(parts: dict[str, list[str]], trigger: str, mark: str, says: str) -> str:
     lines: list[str] = []
     for name, title in _TITLES.items():
         if parts[name]:
-            lines += [f"{title}:", *(f"  • {line}" for line in parts[name])]
+            lines += [f"{title}:", *(_marked(name, line) for line in parts[name])]
     rules = "\n".join(f"  {number}. {rule}" for number, rule in enumerate(RULES, 1))
     return f"{BLOCK}; trigger: {trigger})\n{_fenced_list(mark, says, lines)}\n{RULES_TITLE}\n{rules}"
+
+
+def _marked(name: str, line: str) -> str:
+    return line if name == "summaries" and line.startswith(MORE) else f"• {line}"
 
 
 def _fenced_list(mark: str, says: str, lines: list[str]) -> str:
     """`fenced` puts every line on one; the indent of the items is ours."""
     text = fenced(mark, says, lines)
-    return text.replace("\n• ", "\n  • ")
+    return text.replace("\n• ", "\n  • ").replace(f"\n{MORE}", f"\n    {MORE}")
 
 
 def _active(tasks: list[tuple[str, str]], most: int) -> list[str]:
