@@ -26,26 +26,20 @@ _NICE = 19
 
 
 def leave(place: late.Place, path: str, app: Holdfast) -> None:
-    """Start a child that reads on. It is counted before it is started: three that came no further are
-    enough, and hooks read on themselves."""
-    is_first = not place.count()
+    """Start a child that reads on. Three that came no further are enough for a while, and hooks read on
+    themselves."""
+    place.make()
     try:
-        child = posix.fork()
+        if posix.fork():
+            return
     except OSError:
-        place.give_up()
-        return
-    if child:
-        if is_first:
-            trail.note(
-                app.home, "catchup.began", session=place.session, agent=place.agent, bytes=_size(path)
-            )
+        place.count()
         return
     try:
         posix.setsid()  # when the client ends its hooks, this is finished
         nothing = posix.open("/dev/null", posix.O_RDWR)
         for fd in (0, 1, 2):
             posix.dup2(nothing, fd)
-        posix.nice(_NICE)
         app.in_hook = False
         _read_apart(place, path, app)
     finally:
@@ -64,6 +58,9 @@ def _read_apart(place: late.Place, path: str, app: Holdfast) -> None:
     try:
         with place.lock() as held:
             if held.fd >= 0:
+                posix.nice(_NICE)  # now: where much runs, one that is started after it would be first
+                if not place.count():
+                    trail.note(app.home, "catchup.began", **whose, bytes=_size(path))
                 Reader(place, path, app).read()
     except FileNotFoundError:
         return  # its session was removed meanwhile, or the transcript was: nobody needs it any more
@@ -99,8 +96,8 @@ class Reader:
                 size = posix.fstat(fd).st_size
                 if transcripts.changed(self._view.identity, self._view.offset, fd, size):
                     self._view, self._facts = Seen(self._place.agent), Facts()
-                if size - self._view.offset <= _NEAR and self._facts.offset == self._view.offset:
-                    self._finish(fd, began)
+                is_near = size - self._view.offset <= _NEAR and self._facts.offset == self._view.offset
+                if is_near and self._finish(fd, began):
                     return
                 saved += self._slice(fd, size)
                 if saved >= _SAVED_EVERY and self._place.is_wanted():
@@ -121,27 +118,37 @@ class Reader:
         self._facts = gathered.read_on(self._facts, self._view, fd, self._redact, _SLICE)
         return max(1, self._facts.offset - before)
 
-    def _finish(self, fd: int, began: float) -> None:
+    def _finish(self, fd: int, began: float) -> bool:
+        """Under the session's lock, read what is left and put it in the session's place. False: a rewind
+        reaches back, and what has to be read again is read without the lock."""
         home, place = self._app.home, self._place
         with sessions.lock(home.session(place.session, place.agent)):
             state = sessions.load(home, place.session, place.agent)
             size = posix.fstat(fd).st_size
             if transcripts.changed(state.seen.identity, state.seen.offset, fd, size):
-                return  # the session's next hook finds out, and begins again
+                return True  # the session's next hook finds out, and begins again
             if state.behind is not None or state.seen.start:
-                view = transcripts.read_on(self._view, fd, size, size)
-                if view.offset < state.seen.offset:
-                    return
-                state.seen, state.behind = view, None
+                rereads = self._view.rereads
+                self._view = transcripts.read_on(self._view, fd, size, size, most=0)
+                if self._view.rereads != rereads:
+                    self._facts = Facts()
+                    return False
+                if self._view.offset < state.seen.offset:
+                    return True
+                state.seen, state.behind = self._view, None
                 state.settle()
-            facts = self._facts
-            while facts.offset < state.seen.offset:
-                before = facts.offset
-                facts = gathered.read_on(facts, state.seen, fd, self._redact, _SLICE)
-                if facts.offset == before:
+            if gathered.is_rewound(self._facts, state.seen):
+                self._view, self._facts = state.seen, Facts()
+                return False
+            while self._facts.offset < state.seen.offset:
+                before = self._facts.offset
+                self._facts = gathered.read_on(self._facts, state.seen, fd, self._redact, _SLICE)
+                if self._facts.offset == before:
                     break
-            gathered.save(home, state, facts)
+            gathered.save(home, state, self._facts)
             sessions.save(home, state)
         place.clear()
         whose = {"session": place.session, "agent": place.agent}
-        trail.note(home, "catchup.done", **whose, bytes=facts.offset, seconds=round(elapsed() - began, 1))
+        seconds = round(elapsed() - began, 1)
+        trail.note(home, "catchup.done", **whose, bytes=self._facts.offset, seconds=seconds)
+        return True

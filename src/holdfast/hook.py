@@ -60,15 +60,15 @@ def main() -> None:
                 posix.write(1, reply.stdout.encode("utf-8", "replace"))
             if app.full:
                 _note(app, event, app.full)
+            if reply.rest and not (child := _fork()) > 0:  # first: whatever fails below costs only itself
+                event = reply.rest
+                _finish(event, app, is_child=not child)
             if text(event.data, "prompt").startswith(_SLASH):
                 from holdfast import slash
 
                 slash.remember(event, app)
             if reply.unread:
                 _catch_up(event, reply.unread, app)
-            if reply.rest and not (child := _fork()) > 0:
-                event = reply.rest
-                _finish(event, app, is_child=not child)
         if app.compiled.is_due:
             from holdfast.disk import recompile
 
@@ -99,10 +99,10 @@ def _finish(rest: Event, app: Holdfast, is_child: bool) -> None:
         app.began = elapsed()
         _give(app, _BUDGET_S)  # no longer than the hook of the next batch waits for the session's lock
     reply = engine.handle(rest, app)
-    if reply.unread:
-        _catch_up(rest, reply.unread, app)
     if app.full:
         _note(app, rest, app.full)
+    if reply.unread:
+        _catch_up(rest, reply.unread, app)
     posix._exit(0)
 
 

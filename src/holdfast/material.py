@@ -91,7 +91,7 @@ class Material:
             if gathered.is_partial(known) or self.state.seen.offset - known.offset > most:
                 if self._keeps and known.offset and not known.start and not self.app.full:
                     gathered.keep_whole(self.app.home, self.state)
-                known = gathered.furthest(self.app.home, self.state, known)
+                known = gathered.furthest(self.app.home, self.state, known, self.transcript)
             self._facts = self._gather(known, most, min(seconds, self.app.left(GATHERED)))
             if self._keeps and (self._facts is not known or self._facts.offset != before):
                 self._facts.worths = []

@@ -9,8 +9,9 @@ from composed import PROJECT, edited, everything, ran
 from gathering import facts_of, said
 from holdfast.core.facts import VERSION, Facts
 from holdfast.core.redact import Redactor
+from holdfast.core.seen import Seen
 from holdfast.core.state import State
-from holdfast.disk import gathered, speech, transcripts
+from holdfast.disk import gathered, late, speech, transcripts
 from holdfast.disk.home import Home
 from hooks import lines as noted
 from planted import everything as secrets
@@ -256,3 +257,33 @@ def test_no_secret_stands_in_the_file(seed, tmp_path):
         one.family for one in planted if one.secret in written or json.dumps(one.secret)[1:-1] in written
     ]
     assert leaked == []
+
+
+@pytest.mark.parametrize("change", ["nothing", "goes on", "rewound", "replaced"])
+def test_what_was_read_from_the_front_is_used_only_while_the_transcript_is_the_same(change, tmp_path):
+    """In the two that change nothing about it, it is: the control."""
+    script = Script()
+    script.prompt("keep the port")
+    parent = script.answer(text("It stays at 5433 for good."))
+    script.prompt("and drop the migrations")
+    script.answer(text("Dropped all the migrations, as you said."))
+    session = Session(tmp_path)
+    session.path.write_bytes(script.bytes())
+    transcripts.catch_up(session.state, str(session.path), ALL)
+    place = late.Place(session.home, "s1")
+    place.make()
+    with session.path.open("rb") as file:
+        size = session.state.seen.offset
+        view = transcripts.read_on(Seen(), file.fileno(), size, size)
+        place.save(view, gathered.read_on(Facts(), view, file.fileno(), str, ALL))
+    if change == "replaced":
+        script = other_session()
+        for number in range(9):
+            script.prompt(f"more of number {number}")
+    elif change != "nothing":
+        script.leaf = parent if change == "rewound" else script.leaf
+        script.prompt("rather write the page")
+    session.path.write_bytes(script.bytes())
+    transcripts.catch_up(session.state, str(session.path), ALL)
+    facts = gathered.furthest(session.home, session.state, Facts(), str(session.path))
+    assert bool(facts.units) == (change in ("nothing", "goes on"))

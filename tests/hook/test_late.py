@@ -6,7 +6,10 @@ A hook reads 2 to 16 MB of a transcript, and gathers 3 to 8 MB of it: hence the 
 after 12 MB nothing was once said before a compaction.
 """
 
+import contextlib
 import json
+import os
+import posix
 import shutil
 import subprocess
 import sys
@@ -14,6 +17,10 @@ import time
 
 import pytest
 
+from holdfast import catchup
+from holdfast.app import Holdfast
+from holdfast.core.state import State
+from holdfast.disk import gathered, late, sessions, transcripts
 from hooks import (
     command,
     copy_package,
@@ -209,10 +216,10 @@ def test_a_child_that_was_killed_is_followed_by_one_that_goes_on(work, home, sto
     reached = []
     for _ in range(12):
         work.hook("PostToolBatch")
-        late = folder(home) / "late" / "state.json"
-        if not late.exists():
+        kept = folder(home) / "late" / "state.json"
+        if not kept.exists():
             break
-        reached.append(json.loads(late.read_bytes())["seen"]["offset"])
+        reached.append(json.loads(kept.read_bytes())["seen"]["offset"])
     assert len(reached) >= 3
     assert reached == sorted(set(reached))
     assert state(home)["behind"] is None
@@ -221,7 +228,7 @@ def test_a_child_that_was_killed_is_followed_by_one_that_goes_on(work, home, sto
 
 def test_where_no_child_gets_anywhere_hooks_read_on_themselves(work, home, tmp_path):
     package = copy_package(tmp_path / "childless")
-    edit(package / "catchup.py", "        _read_apart(place, path, app)\n", "        pass\n")
+    edit(package / "catchup.py", "Reader(place, path, app).read()", "posix.kill(posix.getpid(), 9)")
     work.more["package"] = package
     results(work, 20 * MB)
     for _ in range(25):
@@ -229,6 +236,76 @@ def test_where_no_child_gets_anywhere_hooks_read_on_themselves(work, home, tmp_p
         if state(home)["behind"] is None:
             break
     assert state(home)["seen"] == folded(work.path) | {"meter": state(home)["seen"]["meter"]}
+
+
+@pytest.mark.parametrize(("minutes", "is_read"), [(9, False), (11, True)])
+def test_after_ten_minutes_another_child_is_tried(minutes, is_read, work, home):
+    tries = folder(home) / "late" / "tries"
+    tries.parent.mkdir(parents=True)
+    tries.write_bytes(b"...")
+    os.utime(tries, (time.time() - 60 * minutes,) * 2)
+    results(work, 60 * MB)
+    work.hook("PostToolBatch")
+    assert tries.exists() != is_read
+    assert (state(home)["behind"] is None) == is_read
+    assert any("tries again" in one for one in status(home)) != is_read
+
+
+def test_what_cannot_be_caught_up_costs_nothing_else(work, home, tmp_path):
+    """The session's own save is due with the same hook."""
+    work.more["package"] = copy_package(tmp_path / "full")
+    edit(work.more["package"] / "catchup.py", "    place.make()\n", "    raise OSError(28, 'no room')\n")
+    results(work, 20 * MB)
+    work.context = 160_000
+    work.say("Nearly full.")
+    work.hook("PostToolBatch")
+    assert notes(home)
+    assert len(lines(home / "environments" / "development.jsonl")) == 1
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_what_a_rewind_reaches_back_to_is_read_without_the_lock(is_whole, work, home, monkeypatch):
+    """`is_whole`: the session knows all of the transcript, and only its facts lack the front."""
+    results(work, 12 * MB)
+    parent = work.script.leaf
+    work.prompt("Build a harbour.")
+    work.path.write_bytes(work.script.bytes())
+    home.joinpath("sessions", "s1").mkdir(parents=True)
+    app = Holdfast.open(environ(home))
+    known = State("s1")
+    transcripts.catch_up(known, str(work.path), 64 * MB if is_whole else MB, fills=False)
+    sessions.save(app.home, known)
+    place, held, read = late.Place(app.home, "s1"), [False], [0, 0]
+    place.make()
+    lock, pread, save = sessions.lock, posix.pread, sessions.save
+
+    @contextlib.contextmanager
+    def watched(at):
+        with lock(at) as one:
+            if not any(read[1:]):  # the session goes on just before
+                work.script.leaf = parent
+                work.prompt("Rather build a lighthouse.")
+                work.path.write_bytes(work.script.bytes())
+                transcripts.catch_up(known, str(work.path), 64 * MB if is_whole else MB, fills=False)
+                save(app.home, known)
+            held[0] = True
+            yield one
+            held[0] = False
+
+    def counted(fd, size, at):
+        data = pread(fd, size, at)
+        read[held[0]] += len(data)
+        return data
+
+    monkeypatch.setattr(sessions, "lock", watched)
+    monkeypatch.setattr(posix, "pread", counted)
+    catchup.Reader(place, str(work.path), app).read()
+    assert read[0] > 24 * MB  # the facts twice
+    assert 0 < read[1] < 2 * MB
+    now_known = sessions.load(app.home, "s1")
+    assert now_known.behind is None
+    assert gathered.load(app.home, now_known).offset == now_known.seen.offset == work.path.stat().st_size
+    assert [row[1] for row in gathered.load(app.home, now_known).units][-1] == "Rather build a lighthouse."
 
 
 @pytest.mark.parametrize("is_read", [False, True])

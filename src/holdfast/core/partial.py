@@ -11,7 +11,7 @@ def sentence(facts: Facts) -> str:
     read = max(0, facts.offset - lacking)
     said = (
         f"holdfast came late to this transcript: {100 * read // facts.offset} % of it is read so far "
-        f"({_mb(read)} of {_mb(facts.offset)} MB, the newest), and it reads on."
+        f"({_mb(read)} of {_mb(facts.offset)} MB, the newest)."
     )
     if facts.skimmed:
         said += f" Of {_mb(facts.skimmed)} MB more it knows what was typed and said, not what tools did."

@@ -46,15 +46,26 @@ def load(home: Home, state: State) -> Facts:
         return Facts()
 
 
-def furthest(home: Home, state: State, known: Facts) -> Facts:
-    """Those that were read from the front of a transcript that hooks came to late, where they say more."""
-    front = late.Place(home, state.session, state.agent).facts()
+def furthest(home: Home, state: State, known: Facts, path: str) -> Facts:
+    """Those that were read from the front of a transcript that hooks came to late, where they say more, and
+    say it of this transcript as it stands."""
+    place = late.Place(home, state.session, state.agent)
+    front = place.facts()
     if front is None or front.offset <= (0 if is_partial(known) else known.offset):
         return known
-    if front.offset > state.seen.offset:
+    if front.offset > state.seen.offset or is_rewound(front, state.seen):
+        return known
+    # Its view counts how often it began again by itself; those that were kept have none.
+    view = place.view()
+    if front.rereads != state.seen.rereads if view is None else not transcripts.is_of(view, path):
         return known
     front.rereads, front.dead = state.seen.rereads, [list(dead) for dead in state.seen.dead]
     return front
+
+
+def is_rewound(facts: Facts, seen: Seen) -> bool:
+    """Whether a rewind has abandoned some of what had been taken in."""
+    return any(dead not in facts.dead and dead[0] < facts.offset for dead in seen.dead)
 
 
 def keep_whole(home: Home, state: State) -> None:
@@ -149,7 +160,7 @@ def _skim(facts: Facts, place: Seen, fd: int, to: int, stop: int, redact: "Redac
 def read_on(facts: Facts, seen: Seen, fd: int, redact: "Redact", most: int) -> Facts:
     """Facts of the whole transcript from its front, taken on by about `most` bytes, not beyond what was
     seen. Where a rewind has abandoned what had been taken in, they begin again."""
-    if any(dead not in facts.dead and dead[0] < facts.offset for dead in seen.dead):
+    if is_rewound(facts, seen):
         facts = Facts()
     facts.rereads, facts.dead = seen.rereads, [list(dead) for dead in seen.dead]
     place = Seen(seen.agent)

@@ -1,11 +1,12 @@
 """How far a transcript has been read that hooks came to late: the folder `late/` of a session.
 
 State and facts of the transcript's front, in the forms in which a session has them; the lock of the child
-that reads on; and a byte for every child that was started since something was last saved.
+that reads on; and a byte for every child that has read on since something was last saved.
 """
 
 import posix
 
+from holdfast.clock import now
 from holdfast.core.seen import Seen
 from holdfast.core.state import State, parse
 from holdfast.disk import files
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from holdfast.core.facts import Facts
 
 _LARGEST_STATE, _LARGEST_FACTS = 16 << 20, 8 << 20
-#: So many are started without getting any further.
-_TRIES = 3
+#: So many may read on without getting any further; after so long others are tried.
+_TRIES, _FORGOTTEN_MS = 3, 600_000
 
 
 class Place:
@@ -30,14 +31,22 @@ class Place:
     # Who reads
 
     def is_busy(self) -> bool:
-        """Whether somebody reads on just now."""
-        if not files.is_there(self.folder + "/lock"):
+        """Whether somebody reads on just now. Asked without taking the lock: a child that is about to
+        would find it taken, and end."""
+        try:
+            fd = posix.open(self.folder + "/lock", posix.O_RDWR | posix.O_CLOEXEC)
+        except OSError:
             return False
-        held = files.Lock(self.folder + "/lock")
-        if not held.attempt():
+        try:
+            posix.lockf(fd, posix.F_TEST, 0)
+        except (BlockingIOError, PermissionError):  # which of them depends on the system
             return True
-        with held:
-            return False
+        finally:
+            posix.close(fd)
+        return False
+
+    def make(self) -> None:
+        files.make_dir(self.folder)
 
     def lock(self) -> files.Lock:
         """Held, unless another has it (then its `fd` is negative). FileNotFoundError: no such session."""
@@ -46,26 +55,25 @@ class Place:
         return held
 
     def count(self) -> int:
-        """One more is started; how many were before, since something was last saved."""
-        files.make_dir(self.folder)
+        """One more reads on; how many did before, since something was last saved. For who has the lock:
+        one that found another at it has not failed."""
         before = self._tries()
         self._write_tries(before + 1)
         return before
 
-    def give_up(self) -> None:
-        self._write_tries(_TRIES)
-
     def has_failed(self) -> bool:
-        return self._tries() >= _TRIES
+        """Whether as many as are tried came no further, the last of them a short while ago."""
+        return self._tries() >= _TRIES and not self.is_busy()
 
     def is_wanted(self) -> bool:
         return files.is_there(self._parent)
 
     def _tries(self) -> int:
         try:
-            return posix.stat(self.folder + "/tries").st_size
+            found = posix.stat(self.folder + "/tries")
         except OSError:
             return 0
+        return found.st_size if now() - found.st_mtime * 1000 < _FORGOTTEN_MS else 0
 
     def _write_tries(self, count: int) -> None:
         files.replace(self.folder + "/tries", b"." * count, durable=False)

@@ -19,6 +19,7 @@ from holdfast.core.seen import Seen, checksum
 from holdfast.core.state import State
 from holdfast.core.transcript import entry
 from holdfast.disk import files
+from holdfast.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,6 +106,18 @@ def is_at_end(seen: Seen, path: str) -> bool:
         return False
 
 
+def is_of(seen: Seen, path: str) -> bool:
+    """Whether what was read still stands in the file."""
+    try:
+        fd = files.open_regular(path)
+    except (OSError, ValueError, BadInput):
+        return False
+    try:
+        return not changed(seen.identity, seen.offset, fd, posix.fstat(fd).st_size)
+    finally:
+        posix.close(fd)
+
+
 def fold_part(
     seen: Seen, path: str, start: int, stop: int, most: int, seconds: float, only: bytes = b""
 ) -> Seen:
@@ -142,13 +155,12 @@ def _fill_in(state: State, fd: int, size: int, most: int, until: float) -> None:
         state.seen, state.behind = behind, None
 
 
-def read_on(seen: Seen, fd: int, size: int, stop: int) -> Seen:
-    """A view that begins at the front, read on to `stop`, however long that takes."""
-    for _ in range(_RESTARTS):
-        abandoned = _fold_range(seen, fd, stop, 1e18)
-        if not abandoned:
-            break
-        seen = _without(seen, abandoned, fd, size, 1 << 62)
+def read_on(seen: Seen, fd: int, size: int, stop: int, most: int = 1 << 62) -> Seen:
+    """A view that begins at the front, read on to `stop`, however long that takes. At a rewind one that
+    begins again, which has read nothing yet; others like it are looked for in a file of at most `most`."""
+    abandoned = _fold_range(seen, fd, stop, 1e18)
+    if abandoned:
+        seen = _without(seen, abandoned, fd, size, most)
     seen.identity = identity(fd, seen.offset)
     return seen
 

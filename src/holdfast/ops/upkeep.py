@@ -244,6 +244,8 @@ def _catching_up(app: Holdfast, name: str, state: State | None) -> Iterator[str]
     read = min(view.offset if view else state.seen.offset, facts.offset if facts else 0)
     size = max(1, state.seen.offset)
     how = "reads on in the background" if place.is_busy() else "goes on with its next hook"
+    if place.has_failed():
+        how = "came no further three times, and tries again ten minutes after the last"
     yield (
         f"session {name} is being caught up: {read // 1_000_000} of {size // 1_000_000} MB of its "
         f"transcript ({100 * read // size} %) are read, and its newest part; holdfast {how}"
