@@ -64,6 +64,24 @@ def test_what_is_known_of_a_run(command, status, printed, expected):
     assert told == expected
 
 
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("1 passed, 1 xfailed in 0.1s", "1 passed"),
+        ("1 passed, 1 xpassed in 0.1s", "1 passed"),
+        ("1 failed, 1 xfailed in 0.1s", "1 failed"),
+        ("2 xfailed in 0.1s", "passed, exit 0"),
+    ],
+)
+def test_what_was_expected_to_fail_is_not_counted_as_passed(printed, said):
+    assert outcome("pytest -q", 1 if "failed," in printed else 0, printed).said() == said
+
+
+def test_of_a_run_that_was_repeated_the_last_is_counted():
+    ended = outcome("pytest -q; python fix.py; pytest -q", 0, "1 failed in 1s\n2 passed in 1s")
+    assert ended.with_status() == "exit 0: 2 passed"
+
+
 def test_a_command_that_runs_no_tests_has_no_outcome():
     for command in ("ruff check src", "npm run build", "grep -n pytest x.py", "pip install pytest", ""):
         assert outcome(command, 0, "12 passed in 0.31s") is None

@@ -47,6 +47,13 @@ def test_every_way_to_call_a_runner_is_seen_on_a_tool_call(call):
     assert fold.runs_tests(f"python {command}" if command.startswith("-m") else command)
 
 
+def test_the_words_that_are_looked_for_on_a_tool_call_are_those_that_run_tests():
+    tasks = testruns._MAY_TEST | testruns._TESTING
+    assert [word for word in tasks if not fold.runs_tests(f"make {word}")] == []
+    calls = {word for call in CALLS for word in call.replace("/", " ").split()}
+    assert fold._MAY_TEST - calls - tasks == set()
+
+
 @pytest.mark.parametrize(
     ("command", "named"),
     [

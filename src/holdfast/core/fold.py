@@ -23,7 +23,7 @@ from holdfast.core.transcript import Entry, count, normal_path
 _MAY_TEST = frozenset(
     "ava bats behat behave busted cargo catch2 check check-all checks ci coveralls courtney ct "
     "ct_run cucumber cucumber-js cypress dart drive e2e electron-mocha espec eunit fastlane "
-    "faucet gate ginkgo gradle gradlew integration jasmine jest junit-platform-console kaocha "
+    "faucet gate ginkgo gradle gradlew integration jasmine jest junit-platform-console kaocha playwright "
     "karma mocha _mocha mvn mvnd mvnw nose nose2 nosetests nox pabot pest phpunit pre-commit "
     "precommit preflight prepush pre-push presubmit proper prove qa R rebar3 robot rspec "
     "shellspec simple-phpunit smoke spec specs tap tape tox trial ts-mocha twisted.trial unit "

@@ -29,8 +29,17 @@ _MOST_ECHOES = 16
 _CUT_OFF = ("truncated] ...", "truncated]", "truncated)", "[truncated]")
 #: Where what was printed ends before its end, because the client shows only the beginning.
 _SHOWN_IN_PART = ("Full output saved to", "[Output truncated", "output truncated]", "characters truncated]")
-#: A folder that was to be entered first is not there.
-_LOST = ("no such file or directory", "not a directory", "can't cd to")
+#: The runner was not begun: a folder that was to be entered first, the task or the program is not there.
+_NOT_BEGUN = (
+    *("no such file or directory", "not a directory", "can't cd to", ": cd: ", "missing script: "),
+    *("err_pnpm_no_script", "no rule to make target", "couldn't find a script named", "script not found "),
+    *("does not contain recipe", "failed to spawn: ", "command not found", "error: no such command: "),
+    *("no test specified", "don't know how to build task", "could not locate gemfile", "there is no pom"),
+    *("could not find `cargo.toml`", "could not read package.json", "go.mod file not found"),
+    *("cannot find main module", "cannot connect to the docker daemon", "no such container"),
+    *("no such service: ", "not found in root project", "is not running"),
+)
+_LOOKED_AT = 1000
 
 
 class Outcome:
@@ -105,6 +114,7 @@ def outcome(
     if not runs.found:
         return None
     found = [] if runs.is_silent and not is_elsewhere else _summaries(runs.found, text)
+    found = _of_the_last(runs, [one for one in found if _is_of_tests(one, runs.found)])
     sure = [run for run in runs.found if run.is_sure]
     if not sure and not found:
         return None
@@ -129,6 +139,21 @@ def outcome(
     if ended.ended in (PASSED, FAILED):
         _count(ended, found, runs.found)
     return ended
+
+
+def _is_of_tests(one: printed.Summary, runs: list[Run]) -> bool:
+    """That something was built says nothing of tests, unless they were asked for."""
+    if one.counts or one.is_good is None or one.runner.name not in _BUILD:
+        return True
+    return any(run.is_sure and run.runner in (one.runner, None) for run in runs)
+
+
+def _of_the_last(runs: Runs, found: "list[printed.Summary]") -> "list[printed.Summary]":
+    """Where every run printed one, those of the runs that were not run again."""
+    is_one_each = len(found) == len(runs.found) and all(
+        run.is_sure and not run.is_instead and run.runner and not run.runner.adds for run in runs.found
+    )
+    return [found[number] for number in sorted(runs.required)] if is_one_each else found
 
 
 def _is_vain(own: str, found: "list[printed.Summary]") -> bool:
@@ -178,16 +203,21 @@ _OTHERS = (
     "phpunit",
     "mix test",
 )
+#: Their sentences are of a whole build.
+_BUILD = ("gradle", "maven", "tox", "nox")
 
 
 def _shown(runs: Runs, found: "list[printed.Summary]", text: str) -> str:
     """What was printed says, as far as it is whole."""
     kinds = [one.ended for one in found]
+    may_be_more = any(run.runner is None or run.runner.adds for run in runs.found)
+    asked = sum(runs.found[number].is_sure for number in runs.required)
+    if runs.shows_files and (runs.is_filtered or (len(found) > asked and not may_be_more)):
+        return UNKNOWN  # it may be what a file said
     if printed.FAILED in kinds:
         return FAILED
     if printed.STOPPED in kinds or not kinds:
         return UNKNOWN
-    may_be_more = any(run.runner is None or run.runner.adds for run in runs.found)
     is_cut = 0 < runs.lines <= text.count("\n") + 1 or any(mark in text for mark in _SHOWN_IN_PART)
     is_cut |= text.rstrip().endswith(_CUT_OFF)
     if (may_be_more and (is_cut or runs.hides_bad)) or runs.hides_words:
@@ -196,7 +226,7 @@ def _shown(runs: Runs, found: "list[printed.Summary]", text: str) -> str:
         is_cut and not found[-1].runner.is_one_line
     ):  # the line that counts what failed may be missing
         return UNKNOWN
-    if len(found) < sum(runs.found[number].is_sure for number in runs.required):
+    if len(found) < asked:
         return UNKNOWN
     if printed.PASSED in kinds:
         return PASSED
@@ -220,12 +250,23 @@ def _by_status(owner, runs: Runs, status: int, text: str) -> str:  # type: ignor
         return UNKNOWN
     if status == 0:
         return PASSED if owner.good >= runs.required else UNKNOWN
-    if not owner.tells_bad or any(mark in text[:400].lower() for mark in _LOST):
+    if not owner.tells_bad or _was_not_begun(text[:_LOOKED_AT]):
         return UNKNOWN
     names = {run.runner.name if run.runner else "" for run in runs.found}
     if status == _EMPTY and names <= {"pytest", "unittest", ""}:
         return NONE if "pytest" in names or "unittest" in names else UNKNOWN
     return UNKNOWN if status == _MISUSED and names & {"pytest", ""} else FAILED
+
+
+def _was_not_begun(text: str) -> bool:
+    lowered = text.lower()
+    if any(mark in lowered for mark in _NOT_BEGUN):
+        return True
+    # Python's own words; in those of a test that imports, the name is in quotes.
+    return any(
+        line.rpartition(": ")[2].startswith("no module named ") and "'" not in line
+        for line in lowered.split("\n")
+    )
 
 
 def _heard(echo: Echo, text: str) -> "int | None":

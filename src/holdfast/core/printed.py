@@ -15,7 +15,8 @@ _KINDS = {
     **dict.fromkeys(
         ("passed", "passing", "passes", "pass", "succeeded", "successful", "successes"), "passed"
     ),
-    **dict.fromkeys(("success", "ok", "xfailed", "xpassed"), "passed"),
+    **dict.fromkeys(("success", "ok"), "passed"),
+    **dict.fromkeys(("xfailed", "xpassed"), "expected"),
     **dict.fromkeys(("failed", "failing", "fails", "fail", "failure", "failures"), "failed"),
     **dict.fromkeys(("error", "errors", "errored", "crashed"), "errors"),
     **dict.fromkeys(("skipped", "skip", "skips", "pending", "todo", "ignored", "deselected"), "skipped"),
@@ -44,20 +45,20 @@ _TIMES = ("s", "ms", "m", "h", "sec", "secs", "µs", "us", "ns")
 #: What stands before a line of another's output: a program that starts the runner says whose line it is.
 _LABELS = (": ", "| ", "] ", "> ", "→", "\t")
 _MOST_LABELS = 3
-_COUNTED = ("passed", "failed", "errors", "skipped", "all")
 
 
 class Summary:
-    """`counts` by kind, as far as they were printed. `is_good`: a sentence says so; None: none does."""
+    """`counts` by kind, as far as they were printed. `is_good`: a sentence says so; None: none does;
+    `is_whole`: its counts, and the time it took, were on one line."""
 
-    __slots__ = ("counts", "is_good", "is_none", "is_stopped", "runner")
+    __slots__ = ("counts", "is_good", "is_none", "is_stopped", "is_whole", "runner")
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
         self.counts: dict[str, int] = {}
         self.is_good: bool | None = None
         self.is_none = False
-        self.is_stopped = False
+        self.is_stopped = self.is_whole = False
 
     @property
     def ended(self) -> str:
@@ -66,8 +67,8 @@ class Summary:
             return FAILED
         if self.is_stopped:
             return STOPPED
-        if "passed" in counts:
-            ran = counts["passed"]
+        if "passed" in counts or "expected" in counts:
+            ran = counts.get("passed", 0) + counts.get("expected", 0)
         elif "all" in counts and ("failed" in counts or self.is_good):
             ran = counts["all"] - counts.get("skipped", 0)
         elif self.is_good:
@@ -173,19 +174,22 @@ def _unlabelled(line: str) -> "list[str]":
     return found
 
 
-def _take(found: list[Summary], runner: Runner, meaning: str, counts: dict[str, int]) -> None:
+def _take(
+    found: list[Summary], runner: Runner, meaning: str, counts: dict[str, int], is_whole: bool
+) -> None:
     """Lines that say different things of one run belong together."""
     last = next((one for one in reversed(found) if one.runner is runner), None)
     if meaning == "~":
         if counts.get("failed", 0) + counts.get("errors", 0) == 0:
             return
         meaning, counts = "-", {}
-    if last is not None and _begins(last, meaning, counts):
+    if last is not None and (_begins(last, meaning, counts) or (last.is_whole and is_whole)):
         last = None
     if last is None:
         last = Summary(runner)
         found.append(last)
     last.counts.update(counts)
+    last.is_whole |= is_whole
     if meaning == "+":
         last.is_good = True
     elif meaning == "-":
@@ -203,7 +207,7 @@ def _begins(last: Summary, meaning: str, counts: dict[str, int]) -> bool:
     return last.is_good is not None and meaning in "+0"
 
 
-def _said(table: dict, line: list[str], is_any: bool) -> "tuple[Runner, str, dict[str, int]] | None":
+def _said(table: dict, line: list[str], is_any: bool) -> "tuple[Runner, str, dict[str, int], bool] | None":
     if not line or len(line) > 64:
         return None
     first = "#" if line[0][0].isdigit() else line[0]
@@ -211,7 +215,7 @@ def _said(table: dict, line: list[str], is_any: bool) -> "tuple[Runner, str, dic
         for runner, meaning, template in table.get(key, ()):
             counts: dict[str, int] = {}
             if _fits(template, 0, line, 0, counts) and _is_plausible(template, counts, is_any):
-                return runner, meaning, counts
+                return runner, meaning, counts, "{counts}" in template and "#t" in template
     return None
 
 

@@ -101,7 +101,8 @@ RUNNERS: tuple[Runner, ...] = (
     ? keyboardinterrupt
     - internalerror …
     """,
-        "--collect-only --co --fixtures --fixtures-per-test --markers --setup-plan --cache-show",
+        "--collect-only --co --fixtures --fixtures-per-test --markers --setup-plan --setup-only "
+        "--cache-show",
     ),
     Runner("unittest", "Python", "-m unittest|manage.py test|setup.py test|-m django test", _UNITTEST),
     Runner("nose2", "Python", "nose2|-m nose2|nosetests|-m nose", _UNITTEST, "--plugins"),
@@ -163,7 +164,13 @@ RUNNERS: tuple[Runner, ...] = (
     """,
         "--dryrun",
     ),
-    Runner("jest", "JavaScript", "jest|react-scripts test|craco test|ng test", _JEST, "--listTests --init"),
+    Runner(
+        "jest",
+        "JavaScript",
+        "jest|react-scripts test|craco test|ng test",
+        _JEST,
+        "--listTests --init --clearCache --showConfig",
+    ),
     Runner(
         "vitest",
         "JavaScript",
@@ -598,6 +605,7 @@ RUNNERS: tuple[Runner, ...] = (
     = {counts}
     = result {counts}
     0 there are no tests to run
+    0 there are no stale tests
     """,
         adds=True,
     ),
@@ -715,6 +723,7 @@ RUNNERS: tuple[Runner, ...] = (
     - executed # out of # test … fail …
     - executed # out of # tests … fails …
     """,
+        "--nobuild --noanalyze",
     ),
     Runner(
         "testthat",

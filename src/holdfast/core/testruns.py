@@ -68,6 +68,10 @@ _SCRIPTS = (
     "bat",
     "cmd",
 )
+#: Of these languages the tests are called specs.
+_WITH_SPECS = frozenset(("js", "ts", "mjs", "cjs", "rb", "php", "lua"))
+#: What begins with one of these makes tests, or what they need.
+_MAKING = frozenset("make create write new add copy move rename update".split())
 #: With one of these a runner only tells of itself.
 _TELLS = frozenset(
     "--version --help -h help --list-tests --listTests --list --no-run --dry-run --init".split()
@@ -140,13 +144,16 @@ class Runs:
     """The test runs of a command, and what is known of the status that the shell hands on. `is_cut`: not
     all of the command was read; `lines`: no more of what they print is shown; `is_filtered`: only lines
     that were asked for; `hides_bad`: and lines that say what failed may be missing; `is_silent`: nothing
-    that is shown is theirs."""
+    that is shown is theirs; `shows_files`: it shows files besides."""
 
     def __init__(self, command: str) -> None:
         self.found: list[Run] = []
         self.echoes: list[Echo] = []
         self.lines = 0
         self.is_filtered = self.hides_bad = self.hides_words = self.is_silent = self.is_piped = False
+        self.shows_files = False
+        self._behind: set[int] = set()  # members of pipes that are given what the tests print
+        self._is_hushed = False  # what a program says of a failure may not be shown
         self._is_pipefail = self._is_errexit = False
         self._folder, self._depth = "", 0
         self._known: dict[str, Status] = {}
@@ -176,9 +183,12 @@ class Runs:
             self.is_cut = True
             return Status(set(), False)
         self._depth += 1
+        was_hushed = self._is_hushed
+        self._is_hushed |= bool(part.into)
         is_apart = part.is_apart or kind in (BACKGROUND, FUNCTION)
         ended = self._aside(part, self._compound) if is_apart else self._compound(part)
         self._depth -= 1
+        self._is_hushed = was_hushed
         return ended
 
     def _aside(self, part: Part, of: "Callable[[Part], Status]") -> Status:
@@ -289,6 +299,7 @@ class Runs:
         for one in part.parts:
             if len(self.found) > first:
                 self._pass_through(one)
+                self._behind.add(id(one))
             if one.kind == SIMPLE and given and is_bare_shell(one):
                 inner.append(self._script(given))
             else:
@@ -318,6 +329,8 @@ class Runs:
         if values[0] in ("cd", "pushd", "popd"):
             to = "".join(word for word in values[1:2] if word != "-")
             self._folder = to if to[:1] == "/" else f"{self._folder}/{to}"
+            if self._is_hushed or part.into:
+                return Status(set(), False)
         return self._program(values, part, 0)
 
     def _program(self, values: list[str], part: Part, depth: int) -> Status:
@@ -439,10 +452,33 @@ class Runs:
         into = {
             path for run in self.found for path in run.into if path not in ("/dev/stderr", "/dev/stdout")
         }
+        names = {path.rpartition("/")[2] for path in into}
+        parts = shell.simple(whole)
         if into and all(run.is_diverted for run in self.found):
-            names = {path.rpartition("/")[2] for path in into}
-            shown = {word.value.rpartition("/")[2] for one in shell.simple(whole) for word in one.words}
+            shown = {word.value.rpartition("/")[2] for one in parts for word in one.words}
             self.is_silent = not names & shown
+        for part in parts:
+            if id(part) not in self._behind and not part.is_diverted:
+                files = files_shown(part)
+                self.shows_files |= bool(files) and not names & {path.rpartition("/")[2] for path in files}
+
+
+#: Programs that show a file, and how many words that name none stand before it.
+_SHOW_FILES = {
+    **dict.fromkeys("cat head tail less more bat nl tac zcat".split(), 0),
+    **dict.fromkeys("sed awk grep egrep fgrep rg ag".split(), 1),
+}
+
+
+def files_shown(part: Part) -> list[str]:
+    """Those that a simple command shows, as it names them."""
+    program = first_of(part)
+    if program not in _SHOW_FILES:
+        return []
+    words = [word.value for word in part.words]
+    at = next(at for at, word in enumerate(words) if word.rpartition("/")[2] == program)
+    plain = [word for word in words[at + 1 :] if word[:1] not in ("-", "+") and not word.isdigit()]
+    return plain[_SHOW_FILES[program] :]
 
 
 def _number_in(words: list[str]) -> int:
@@ -517,12 +553,41 @@ _MANY_THINGS = frozenset(("gradle", "automake"))
 
 def _is_no_test(program: str, rest: list[str]) -> bool:
     """`tox -e lint`, `nox -s mypy`, `gradle build -x test`."""
-    for option, value in zip(rest, rest[1:], strict=False):  # noqa: RUF007  itertools is too dear
-        if option in ("-e", "-s", "--session", "--sessions", "--env") and program in ("tox", "nox"):
-            return all(_NOT_TESTING & {*_apart(one)} for one in value.split(","))
-        if option == "-x" and value.endswith("test") and program in ("gradle", "gradlew"):
-            return True
+    if program in _SHOWS:
+        return _only_shows(program, rest)
+    if program in ("gradle", "gradlew"):
+        return any(one == "-x" and two.endswith("test") for one, two in _pairs(rest))
+    for word, behind in _pairs([*rest, ""]) if program in ("tox", "nox") else ():
+        option, equals, value = word.partition("=")
+        if word[:1] == "-" and word[1:2] in ("e", "s") and len(word) > 2:
+            option, value = word[:2], word[2:].removeprefix("=")
+        if option in ("-e", "-s", "--session", "--sessions", "--env"):
+            named = (value or ("" if equals else behind)).split(",")
+            return all(_NOT_TESTING & {*_apart(one)} for one in named)
     return False
+
+
+def _pairs(words: list[str]) -> "list[tuple[str, str]]":
+    return list(zip(words, words[1:], strict=False))  # noqa: RUF007  itertools is too dear
+
+
+#: Options, and words of its own, with which a program that runs tasks runs none, and only shows some.
+_SHOWS = {
+    "rake": "-T --tasks -P --prereqs -D --describe -W --where -n --dry-run",
+    "make": "-q --question -t --touch -n --just-print --recon --dry-run",
+    "gmake": "-q --question -t --touch -n --just-print --recon --dry-run",
+    "ninja": "-t -n",
+    "just": "-s --show --evaluate --dump --summary -n --dry-run",
+    "turbo": "login logout link unlink prune gen ls query scan daemon info telemetry completion config "
+    "boundaries devtools --dry --dry-run --graph",
+}
+
+
+def _only_shows(program: str, rest: list[str]) -> bool:
+    """`rake -T test`, `turbo login`: the words are those before the first that is a task's."""
+    shows = _SHOWS.get(program, "").split()
+    first = next((word for word in rest if word[:1] != "-"), "")
+    return first in shows or any(word[:1] == "-" and word.partition("=")[0] in shows for word in rest)
 
 
 def _by_python(rest: list[str], left: int) -> "tuple | None":
@@ -576,7 +641,10 @@ def _by_name(path: str, rest: list[str]) -> "tuple | None":
     if (dot and ending not in _SCRIPTS) or _TELLS & {*rest}:
         return None
     parts = _apart(stem)
-    if not {*parts} & (_TESTING - {"unit", "integration", "smoke"}) or _NOT_TESTING & {*parts}:
+    testing = _TESTING - {"unit", "integration", "smoke"}
+    if ending not in _WITH_SPECS:  # elsewhere a spec describes what is to be built
+        testing -= {"spec", "specs"}
+    if not {*parts} & testing or _NOT_TESTING & {*parts} or parts[0] in _MAKING:
         return None
     is_own = not path.startswith(("/tmp/", "/private/tmp/", "/var/"))  # noqa: S108  it is named, not written
     is_test = dot or parts[0] in _TESTING or parts[0] in ("run", "unit") or parts[-1] in ("tests", "specs")
@@ -592,6 +660,8 @@ def _apart(name: str) -> list[str]:
 def _task(program: str, rest: list[str]) -> "tuple | None":
     """Of `make lint test`, `npm run test:unit`, `mise run test ./...`: the name of a task says what it
     does."""
+    if _only_shows(program, rest):
+        return ()
     names: list[str] = []
     skip = False
     for word in rest:
