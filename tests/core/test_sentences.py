@@ -2,7 +2,16 @@
 
 import pytest
 
-from holdfast.core.sentences import deciding, is_open_issue, is_order, is_reason, proposed, replaces, reply
+from holdfast.core.sentences import (
+    Demand,
+    deciding,
+    is_open_issue,
+    is_order,
+    is_reason,
+    proposed,
+    replaces,
+    reply,
+)
 
 ORDERS = [
     "Always keep the port at 5433.",
@@ -108,7 +117,7 @@ def test_of_a_unit_the_decision_and_its_reason_are_told_and_nothing_else():
     ],
 )
 def test_an_order_takes_another_back_only_where_it_is_about_the_same(later, earlier, does):
-    assert replaces(later, earlier) is does
+    assert replaces(Demand(later), Demand(earlier)) is does
 
 
 def test_an_answer_agrees_or_not_where_it_begins_so():

@@ -4,6 +4,7 @@ import pytest
 
 from composed import PROJECT, composer, edited, plain
 from gathering import facts_of
+from holdfast.core import sentences, settled
 from holdfast.core.checkpoint import SECTIONS
 from holdfast.core.steps import is_told_done, steps_in
 from holdfast.core.told import fill
@@ -53,6 +54,64 @@ def test_an_order_that_was_taken_back_is_shown_as_that():
     assert shown(script)["Standing Instructions"] == [
         "Replaced in turn 1: Always keep the port at 5433.",
         "Forget the port 5433, use 6000 from now on.",
+    ]
+
+
+def ordered(many):
+    """A person who typed so many orders, and whose agent said as many decisions."""
+    turns = []
+    for number in range(many // 20):
+        names = [f"{number}_{place}" for place in range(20)]
+        turns.append("\n".join(f"- Never touch pier_{name} on the coast." for name in names))
+        turns.append("\n\n".join(f"We chose sluice_{name} instead of weir_{name}." for name in names[:6]))
+    return facts_of(said(*turns))
+
+
+def work_of(many, monkeypatch):
+    """How many sentences were taken apart, and how many pairs held against each other."""
+    facts, done = ordered(many), {"apart": 0, "pairs": 0}
+
+    def counted(name, what):
+        def call(*given):
+            done[name] += 1
+            return what(*given)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sentences, "terms_of", counted("apart", sentences.terms_of))
+        for name in ("replaces", "overturns"):
+            patch.setattr(settled, name, counted("pairs", getattr(settled, name)))
+        found = settled.orders(facts)
+        rows = settled.Settled(facts).rows
+    assert min(len(found), len(rows)) > 50
+    return done
+
+
+def test_the_work_does_not_grow_with_the_pairs_of_orders_and_decisions(monkeypatch):
+    few, many = work_of(200, monkeypatch), work_of(800, monkeypatch)
+    assert many["apart"] <= 4 * few["apart"]
+    assert 0 < many["pairs"] <= 4 * few["pairs"]
+    assert many["pairs"] < 100 * 100  # all pairs of 800 would be 319,600
+
+
+def test_the_first_orders_and_the_rules_stay_however_many_come_after():
+    turns = ["Never touch the migrations.", "Ok.", "(CRITICAL) Always sign the tide tables", "Ok."]
+    for number in range(100):
+        turns += [f"Never touch pier_{number} on the coast.", "Ok."]
+    held = [order.text for order in settled.orders(facts_of(said(*turns)))]
+    assert held[0] == "Never touch the migrations."
+    assert any("sign the tide tables" in text for text in held)
+    assert held[-1] == "Never touch pier_99 on the coast."
+
+
+def test_a_decision_is_overturned_however_many_were_made_in_between():
+    turns = ["Go", "We chose Redis for the queue."]
+    for number in range(100):
+        turns += ["go on", f"We chose sluice_{number} for the gate of harbour_{number}."]
+    found = settled.Settled(facts_of(said(*turns, "ok", "We chose Postgres instead of Redis.")))
+    assert [row for row in found.rows.values() if row.startswith("Replaced")] == [
+        "Replaced in turn 102: We chose Redis for the queue."
     ]
 
 

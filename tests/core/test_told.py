@@ -62,6 +62,44 @@ def test_every_item_says_where_it_is_from():
             assert said.rpartition(" (")[2].startswith(("turn ", "entry ")), (section, item)
 
 
+def with_orders(turns, known=()):
+    """The orders as they are shown, beside those that are `known` from elsewhere."""
+    script = Script()
+    for words in turns:
+        script.prompt(words)
+        script.answer(text("Ok."))
+    sections, facts = composer(script).sections(), facts_of(script)
+    sections["Standing Instructions"] = [*known]
+    fill(sections, facts, weighed(facts), 20_000)
+    return sections["Standing Instructions"]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        "Never push to main.",  # without a place
+        "Never push to main. (turn 3, abc)",
+        "Never push (not even tags)",  # brackets of its own
+        "Always use tabs (never in the tests) (entry abc)",
+    ],
+)
+def test_an_order_that_only_the_view_knows_is_shown(known):
+    turns = ["Never push without asking.", "Always use tabs in the sources."]
+    assert known in with_orders(turns, [known])
+
+
+def test_an_order_is_not_shown_twice():
+    found = with_orders(["Never push without asking."], ["Never push without asking. (turn 1, abc)"])
+    assert len(found) == 1
+
+
+def test_one_long_order_does_not_stop_shorter_ones():
+    long = "Always sign " + ", ".join(f"table {number}" for number in range(500)) + "."
+    short = [f"Never touch pier_{number} on the coast." for number in range(6)]
+    shown = " ".join(with_orders([*short, long]))
+    assert all(order in shown for order in short)
+
+
 def test_what_was_said_together_names_its_place_once():
     script = Script()
     script.prompt("go")

@@ -22,6 +22,8 @@ _ORDERS_END = ("ないこと", "すること", "してほしい", "하세요")
 _ODD, _MOST_ODD, _FOR_ONE_ODD = frozenset("{}<>=|\\^~;[]$_"), 4, 60
 #: Of two orders, what they have in common: enough to be about the same, or to say the same.
 _SHARED, _ALIKE = 0.5, 0.55
+#: So much of what a decision did not take was chosen by the one that it overturns.
+_GIVEN_UP = 0.6
 _LONGEST_ANSWER, _LONGEST_YES = 200, 30
 _LEAST_WORDS = 4
 #: Shorter than this is a number or an initial, with its full stop.
@@ -81,27 +83,34 @@ def _is_code(sentence: str) -> bool:
     return odd > _MOST_ODD + len(sentence) // _FOR_ONE_ODD
 
 
-def replaces(later: str, earlier: str) -> bool:
+class Demand:
+    """What is compared of an order, found once: it is held against many others."""
+
+    __slots__ = ("about", "negates", "numbers", "takes_back")
+
+    def __init__(self, sentence: str) -> None:
+        said = spaced(sentence)
+        self.about = _about(sentence)
+        self.numbers = {word for word in self.about if word[:1].isdecimal()}
+        self.negates = _has(said, phrases.NEGATES)
+        self.takes_back = _has(said, phrases.TAKES_BACK)
+
+
+def replaces(later: Demand, earlier: Demand) -> bool:
     """Whether an order takes another back: it says so, or it says the same of other values."""
-    new, old = _about(later), _about(earlier)
+    new, old = later.about, earlier.about
     shared = len(new & old)
-    said = spaced(later)
-    if _has(said, phrases.TAKES_BACK) and shared >= _SHARED * len(old) and (shared > 1 or len(old) == 1):
+    if later.takes_back and shared >= _SHARED * len(old) and (shared > 1 or len(old) == 1):
         return True
-    ours, theirs = _numbers(new), _numbers(old)
+    ours, theirs = later.numbers, earlier.numbers
     if ours and theirs and not ours & theirs:
         return new - ours == old - theirs and len(new) > len(ours)
-    negated = _has(said, phrases.NEGATES), _has(spaced(earlier), phrases.NEGATES)
-    return negated[0] != negated[1] and bool(shared) and shared >= _ALIKE * len(new | old)
+    return later.negates != earlier.negates and bool(shared) and shared >= _ALIKE * len(new | old)
 
 
 def _about(sentence: str) -> set[str]:
     names, topics = terms_of(sentence.lower())
     return {word for word in (*names, *topics) if word not in phrases.FRAME}
-
-
-def _numbers(words: set[str]) -> set[str]:
-    return {word for word in words if word[:1].isdecimal()}
 
 
 # What was decided
@@ -214,16 +223,22 @@ def picked(answer: str) -> str:
     return name if len(name) == 1 and (name.isdecimal() or name in "abcdef") else ""
 
 
-def overturns(later: str, earlier: str) -> bool:
+class Choice:
+    """What is compared of a decision, found once: the words of what it chose, and of what it did not take."""
+
+    __slots__ = ("chosen", "left")
+
+    def __init__(self, sentence: str) -> None:
+        said, left = spaced(sentence), _left(sentence)
+        self.left = {word for words in terms_of(left) for word in words}
+        kept = said.replace(left, " ") if left else said
+        self.chosen = {word for words in terms_of(kept) for word in words}
+
+
+def overturns(later: Choice, earlier: Choice) -> bool:
     """Whether what a later decision did not take is what an earlier one had chosen."""
-    left, said = _left(later), spaced(earlier)
-    gone = {word for words in terms_of(left) for word in words}
-    given_up = _left(earlier)
-    chosen = {
-        word for words in terms_of(said.replace(given_up, " ") if given_up else said) for word in words
-    }
-    shared = len(gone & chosen)
-    return bool(shared) and shared >= 0.6 * len(gone)
+    shared = len(later.left & earlier.chosen)
+    return bool(shared) and shared >= _GIVEN_UP * len(later.left)
 
 
 def _left(sentence: str) -> str:

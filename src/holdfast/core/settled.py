@@ -6,6 +6,8 @@ A proposal is settled by the prompt that answers it. What was taken back later i
 from holdfast.core.facts import ACCEPTED, ANSWER, COMMIT, LEAD, SAID_LAST, SAID_MID, SUMMARY, USER, Facts
 from holdfast.core.plain import excerpt, one_line
 from holdfast.core.sentences import (
+    Choice,
+    Demand,
     asks_again,
     chose,
     deciding,
@@ -26,7 +28,11 @@ _SPOKEN, _PROSE = (SAID_MID, SAID_LAST, COMMIT), ("p", "i")
 _UNSETTLED = ("let me pick", "(notes only)", "other", "none", "skip", "")
 _ANSWERED = "The user answered: "
 _ASKED, _SHOWN, _ANSWER = "Asked: ", 170, 160
-_MOST_ORDERS = 64
+#: Of the orders these stay, beside those that are marked as rules: a session begins with the first. Each is
+#: held against all that are left.
+FIRST_ORDERS, _NEWEST_ORDERS = 8, 64
+#: A decision is held against so many of the newest that name a word of what it did not take.
+_NEWEST_CHOICES = 64
 _ITEMS = (" - ", " * ", " • ", *(f" {number}. " for number in range(1, 10)))
 #: Of more units than this a text was pasted rather than typed.
 _PASTED = 14
@@ -57,19 +63,22 @@ def orders(facts: Facts) -> list[Order]:
             continue
         for order in ordering(row[1]):
             text = FROM_LEAD + order if saying[0] == LEAD else order
-            if not any(text in known and order.is_marked for known, order in found.items()):
+            if not any(text in rule for _, _, rule in facts.rules):
                 found.pop(text, None)
                 found[text] = Order(saying[2], saying[4], text, row[0])
     made = sorted(found.values(), key=lambda order: order.turn)
+    newest = len(made) - _NEWEST_ORDERS
+    made = [one for at, one in enumerate(made) if one.is_marked or at < FIRST_ORDERS or at >= newest]
+    demands = [Demand(order.text) for order in made]
     for at, later in enumerate(made):
-        for earlier in made[:at]:
+        for before, earlier in enumerate(made[:at]):
             if (
                 earlier.number != later.number
                 and not earlier.replaced
-                and replaces(later.text, earlier.text)
+                and replaces(demands[at], demands[before])
             ):
                 earlier.replaced = later.turn or 1
-    return made[-_MOST_ORDERS:]
+    return made
 
 
 def ordering(words: str) -> list[str]:
@@ -191,13 +200,18 @@ class Settled:
 
     def _overturn(self) -> None:
         """A decision that a later one took back says so."""
-        order = sorted(self.rows)
-        for number, at in enumerate(order):
-            for before in order[:number]:
-                earlier, later = self.rows[before], self._turns[at]
-                holds = not earlier.startswith(_TAKEN_BACK) and self._turns[before] < later
-                if holds and overturns(self.rows[at], earlier):
-                    self.rows[before] = f"Replaced in turn {later}: {earlier}"
+        choices: dict[int, Choice] = {}
+        naming: dict[str, list[int]] = {}  # a word -> the decisions that chose it
+        for at in sorted(self.rows):
+            made, turn = Choice(self.rows[at]), self._turns[at]
+            for before in {one for word in made.left for one in naming.get(word, ())[-_NEWEST_CHOICES:]}:
+                earlier = self.rows[before]
+                holds = not earlier.startswith(_TAKEN_BACK) and self._turns[before] < turn
+                if holds and overturns(made, choices[before]):
+                    self.rows[before] = f"Replaced in turn {turn}: {earlier}"
+            choices[at] = made
+            for word in made.chosen:
+                naming.setdefault(word, []).append(at)
 
 
 def _option(own: "list[tuple[int, list]]", name: str) -> str:

@@ -25,8 +25,9 @@ from holdfast.core.guard import under_pressure
 from holdfast.core.plain import excerpt
 from holdfast.core.quoted import place_of
 from holdfast.core.sentences import is_open_issue, is_reason, parts_of
-from holdfast.core.settled import Settled, orders
+from holdfast.core.settled import FIRST_ORDERS, Settled, orders
 from holdfast.core.spoken import FROM_LEAD
+from holdfast.core.workstate import without_place
 from holdfast.core.worth import KNOWN, Item, chosen, together
 
 TYPE_CHECKING = False
@@ -65,8 +66,6 @@ _GOAL, _CHANGED, _WHY, _ISSUES, _DECISIONS, _ORDERS, _PLAN, _COMMANDS, _AGENTS =
 )
 #: Characters of orders, which come before all else; shares of the room for decisions and for reasons.
 _FOR_ORDERS, _FOR_DECISIONS, _FOR_REASONS = 4000, 0.3, 0.1
-#: So many of the first orders stay: a session begins with them.
-_FIRST = 8
 #: Who says it, in a section in which others speak, too.
 _SAID, _COMMITTED = "Agent: ", "Commit: "
 #: An open issue is believed for so many turns, or so large a share of the session.
@@ -130,15 +129,14 @@ class _Filling:
         room, kept = _FOR_ORDERS, []
         known = " ".join(order.text for order in found)
         for said in shown:
-            if said.rpartition(" (")[0].removesuffix(" …") not in known:
+            if without_place(said).removesuffix(" …") not in known:
                 room -= len(said) + _LINE
                 kept.append((-1, said))
-        for at in sorted(range(len(found)), key=lambda at: (not found[at].is_marked, at >= _FIRST, -at)):
+        for at in sorted(range(len(found)), key=lambda at: (not found[at].is_marked, at >= FIRST_ORDERS, -at)):
             said = found[at].shown() + _where(self.facts, found[at].turn, found[at].entry)
-            room -= len(said) + _LINE
-            if room < 0:
-                break
-            kept.append((at, said))
+            if len(said) + _LINE <= room:  # one that is too long gives way to shorter ones
+                room -= len(said) + _LINE
+                kept.append((at, said))
         return [said for _, said in sorted(kept)]
 
     def _shown(self, item: Item) -> list[Item]:

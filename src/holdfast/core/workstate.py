@@ -192,7 +192,7 @@ def _tells_failure(ended: str) -> bool:
 
 def _decisions(sections: dict[str, list[str]], known: "Callable[[], str]") -> bool:
     lines = [line for item in sections.get("Key Decisions", []) for line in item.split("\n")]
-    found = [_without_place(line) for line in lines if _decides(line)]
+    found = [without_place(line) for line in lines if _decides(line)]
     there = _terms(known()) if found else set()
     return any(_overlap(words, there) < _KNOWN for words in found)
 
@@ -208,7 +208,7 @@ def _typed(sections: dict[str, list[str]]) -> list[tuple[str, int]]:
     for name in ("Goal", "Standing Instructions"):
         for item in sections.get(name, []):
             said = item.removeprefix(_THEN).removeprefix(_NOTE)
-            found.append((_without_place(said), _turn(item)))
+            found.append((without_place(said), _turn(item)))
     return sorted(found, key=lambda one: one[1])
 
 
@@ -225,7 +225,7 @@ def _commands(sections: dict[str, list[str]], tests: bool = False) -> list[tuple
             command, _, ended = item.removeprefix(_TEST_RUN).partition(_ENDED)
         else:
             continue
-        found.append((command, _without_place(ended)))
+        found.append((command, without_place(ended)))
     return found
 
 
@@ -269,7 +269,7 @@ def _is_ours(command: str) -> bool:
 # Words
 
 
-def _without_place(item: str) -> str:
+def without_place(item: str) -> str:
     """Without where it was said."""
     words, found, place = item.rpartition(" (")
     is_place = place.endswith(")") and place.startswith(
