@@ -447,6 +447,19 @@ CHANGED = [
     ("不要修改数据库迁移文件", "修改数据库迁移文件"),
     ("Das Wiederholungslimit ist 7", "Das Wiederholungslimit ist 3"),
     ("El puerto debe seguir siendo 5433", "El puerto debe seguir siendo 5432"),
+    # what is taken and what is left for it have changed places
+    ("Use Postgres instead of MySQL for billing", "Use MySQL instead of Postgres for billing."),
+    ("Use Postgres instead of MySQL for billing", "Instead of Postgres, use MySQL for billing."),
+    ("Store tide levels as integers rather than floats", "Tide levels: store floats rather than integers"),
+    ("We prefer the queue over the lock for gauges", "For gauges we prefer the lock over the queue"),
+    ("Nimm Postgres statt MySQL für Rechnungen", "Nimm MySQL statt Postgres für Rechnungen"),
+    ("Usa Postgres en lugar de MySQL", "Usa MySQL en lugar de Postgres"),
+    ("计费模块使用 Postgres 而不是 MySQL", "计费模块使用 MySQL 而不是 Postgres"),
+    # signs, and sizes
+    ("The lowest temperature is -5 degrees", "The lowest temperature is 5 degrees"),
+    ("The offset of the clock is 30 s", "The offset of the clock is -30 s"),
+    ("The cache holds 1024 MB", "The cache holds 1000 MB"),
+    ("The cache holds 1 MB", "The cache holds 100 KB"),
 ]
 #: The same thing in other words, or another thing.
 UNCHANGED = [
@@ -457,6 +470,15 @@ UNCHANGED = [
     ("Do not squash the harbour migrations", "Avoid squashing the harbour migrations"),
     ("Alice reviews the schema before release", "The schema is reviewed by Alice before release"),
     ("Tests of lamp.py and buoy.py pass", "buoy.py and lamp.py have tests that pass"),
+    ("Use Postgres instead of MySQL for billing", "For billing use Postgres instead of MySQL"),
+    ("Use Postgres instead of MySQL for billing", "Instead of MySQL we use Postgres for billing"),
+    ("In CI use ruff instead of flake8 for speed", "For speed use ruff instead of flake8 in CI"),
+    ("Use a lock instead of a shared queue", "Use a lock instead of the queue that was shared"),
+    ("The lowest temperature is -5 degrees", "The lowest temperature is −5 degrees"),
+    ("The clock is off by -2 s", "The clock is off by -2000 ms"),
+    ("The upload limit is 1 MB", "The upload limit is 1000 KB"),
+    ("The upload limit is 1 MB", "The upload limit is 1024 KB"),
+    ("The upload limit is 2 GB", "The upload limit is 2000000000 bytes"),
 ]
 
 
@@ -469,6 +491,13 @@ def test_what_was_changed_is_contradicted(item: str, said: str) -> None:
 @pytest.mark.parametrize(("item", "said"), UNCHANGED)
 def test_what_is_said_in_other_words_is_not(item: str, said: str) -> None:
     assert judge("Standing Instructions", item, said) != "contradicted"
+
+
+@pytest.mark.parametrize(("digits", "verdict"), [(5000, "lost"), (40, "kept"), (18, "kept")])
+def test_a_number_of_any_length_is_judged(digits: int, verdict: str) -> None:
+    item = f"The token is {'1' * digits} s here."
+    assert judge("Standing Instructions", item, item) == verdict  # so long a word is not looked for
+    assert judge("Standing Instructions", item, item.replace("1 s", "2 s")) != "kept"
 
 
 def test_a_value_that_was_changed_later_is_not_contradicted() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from composed import PROJECT, composer, edited, plain
 from gathering import facts_of
-from holdfast.core import sentences, settled
+from holdfast.core import sentences, settled, steps
 from holdfast.core.checkpoint import SECTIONS
 from holdfast.core.steps import is_told_done, steps_in
 from holdfast.core.told import fill
@@ -182,6 +182,21 @@ def test_why_changed_says_why_or_nothing():
 )
 def test_each_step_is_one(words, steps):
     assert steps_in(words) == [(False, step) for step in steps]
+
+
+@pytest.mark.parametrize("end", [". ", "! ", "。", " - "])
+def test_a_long_line_is_looked_at_once_for_titles(end, monkeypatch):
+    looked_at, real = [], steps._named
+
+    def named(said):
+        looked_at.append(len(said))
+        return real(said)
+
+    monkeypatch.setattr(steps, "_named", named)
+    line = f"a{end}" * 6000
+    assert steps_in(line) == []
+    assert sum(looked_at) < 250 * len(line)  # were every rest looked at: 3000 times the line
+    assert steps_in(f"{line}Next steps: 1. Parse 2. Lex{' it' * 400}; x")[0] == (False, "Parse")
 
 
 def test_numbered_steps_are_boxes_of_their_own():

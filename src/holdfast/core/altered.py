@@ -26,7 +26,7 @@ _NUMBERS = {
     "twenty": "20",
     "thirty": "30",
 }
-#: How much one of a unit is, in the smallest of its kind; longer names first take their plural off.
+#: How much one of a unit is, in the smallest of its kind (but for sizes), after the plural was taken off.
 _UNITS = {
     **dict.fromkeys(("ms", "millisecond", "msec"), ("time", 1)),
     **dict.fromkeys(("s", "sec", "second"), ("time", 1000)),
@@ -34,12 +34,17 @@ _UNITS = {
     **dict.fromkeys(("h", "hr", "hour"), ("time", 3_600_000)),
     **dict.fromkeys(("d", "day"), ("time", 86_400_000)),
     **dict.fromkeys(("week",), ("time", 604_800_000)),
-    **dict.fromkeys(("b", "byte"), ("size", 1)),
-    **dict.fromkeys(("kb", "kib", "kilobyte"), ("size", 1 << 10)),
-    **dict.fromkeys(("mb", "mib", "megabyte"), ("size", 1 << 20)),
-    **dict.fromkeys(("gb", "gib", "gigabyte"), ("size", 1 << 30)),
-    **dict.fromkeys(("tb", "terabyte"), ("size", 1 << 40)),
+    **dict.fromkeys(("b", "byte"), ("b", 1)),
+    **dict.fromkeys(("kb", "kib", "kilobyte"), ("kb", 1)),
+    **dict.fromkeys(("mb", "mib", "megabyte"), ("mb", 1)),
+    **dict.fromkeys(("gb", "gib", "gigabyte"), ("gb", 1)),
+    **dict.fromkeys(("tb", "terabyte"), ("tb", 1)),
 }
+#: Sizes go up by 1000 or by 1024, as who writes them likes it: they are compared in the units they have.
+_SIZES, _BASES = {unit: power for power, unit in enumerate("b kb mb gb tb".split())}, (1000, 1024)
+#: A number of more digits is a name: nobody counts so far.
+_LONGEST_NUMBER = 18
+_MINUS = ("-", "−")
 _OPPOSITES: dict[str, frozenset[str]] = {}
 for _pair in """before after|always never|always sometimes|add remove|enable disable|enabled disabled|on off
     first last|with without|public private|true false|required optional|mandatory optional|pass fail
@@ -147,7 +152,7 @@ class Words:
     def _add(self, key: str, kind: int) -> None:
         """A unit behind a number is a part of that: 2 s are 2000 ms."""
         if kind == UNIT:
-            if self.kinds and self.kinds[-1] == NUMBER and self.keys[-1].isdecimal():
+            if self.kinds and self.kinds[-1] == NUMBER and self.keys[-1].removeprefix("-").isdecimal():
                 what, many = _UNITS[key]
                 self.keys[-1] = f"{int(self.keys[-1]) * many} {what}"
                 return
@@ -191,19 +196,22 @@ class Words:
 
 def _made(token: str) -> list[tuple[str, int]]:
     """Keys of one token: none of what says nothing, two of a number with its unit."""
-    plain = token.lower().strip(".,:-_/~$#@%&+")
+    plain = token.lower().strip(".,:-−_/~$#@%&+")
     if not plain or plain in _DROPPED:
         return []
     if plain in _NEGATORS:
         return [(_NOT, WORD)]
     if plain in _NUMBERS:
         return [(_NUMBERS[plain], NUMBER)]
-    if _HASH <= len(plain) <= _LONGEST_HASH and _HEX.issuperset(plain) and not plain.isalpha():
-        return [
-            (plain[:_HASH] if not plain.isdecimal() else plain, NAME if not plain.isdecimal() else NUMBER)
-        ]
+    if (
+        _HASH <= len(plain) <= _LONGEST_HASH
+        and _HEX.issuperset(plain)
+        and not plain.isalpha()
+        and not plain.isdecimal()
+    ):
+        return [(plain[:_HASH], NAME)]
     if plain[0].isdigit() or (plain[0] == "v" and plain[1:2].isdigit()):
-        return _number(plain)
+        return _number(plain, "-" if token.startswith(_MINUS) and token[1:2].isdigit() else "")
     unit = plain if plain in _UNITS else plain.rstrip("s")
     if unit in _UNITS:
         return [(unit, UNIT)]
@@ -212,13 +220,14 @@ def _made(token: str) -> list[tuple[str, int]]:
     return [(part if part in _OPPOSITES else stem(part), WORD) for part in plain.split("-") if part]
 
 
-def _number(plain: str) -> list[tuple[str, int]]:
+def _number(plain: str, sign: str) -> list[tuple[str, int]]:
     plain = plain.removeprefix("v")
     digits = plain.rstrip("abcdefghijklmnopqrstuvwxyzµ")
     unit = plain[len(digits) :]
     if unit and unit not in _UNITS and len(unit) > _UNIT:  # a name that begins with a figure
         return [(plain, NAME)]
-    number = (digits.replace(",", "").rstrip("."), NUMBER)
+    digits = digits.replace(",", "").rstrip(".")
+    number = (sign + digits, NUMBER if len(digits) <= _LONGEST_NUMBER else NAME)
     return [number, (unit, UNIT if unit in _UNITS else WORD)] if unit else [number]
 
 
@@ -255,6 +264,17 @@ def _is_name(token: str) -> bool:
     if "-" in bare:
         return len(bare.split("-")) > 2 or not bare.replace("-", "").islower()
     return not bare.islower() and not bare[1:].islower()
+
+
+#: Between what is taken and what is left for it.
+_INSTEAD = [
+    tuple(Words(phrase).keys)
+    for phrase in (
+        *("instead of", "rather than", "in place of", "over", "anstelle von", "anstatt"),
+        *("statt", "en lugar de", "en vez de", "em vez de", "au lieu de", "plutôt que", "invece di"),
+        *("al posto di", "вместо", "而不是", "而非"),
+    )
+]
 
 
 class Sentences:
@@ -350,6 +370,8 @@ def _changed(item: Words, sentence: Words) -> tuple[str, str] | None:
                 return other, key
     if again and (negation := _negated(item, sentence) or _negated(sentence, item)):
         return negation
+    if again and (preferred := _reversed(item, sentence)):
+        return preferred
     return _another(item, sentence) or _crossed(item, sentence) or _allowed(item, sentence)
 
 
@@ -374,6 +396,32 @@ def _another(item: Words, sentence: Words) -> tuple[str, str] | None:
         )
         if (kind == NUMBER or _form(own) == _form(other)) and (beside & there or alone):
             return other, own
+    return None
+
+
+def _reversed(item: Words, sentence: Words) -> tuple[str, str] | None:
+    """What the item prefers to something is what the sentence gives up for it."""
+    mine, its = _preference(item), _preference(sentence)
+    if not mine or not its or item.keys.count(_NOT) != sentence.keys.count(_NOT) or sentence.asks:
+        return None
+    (taken, left), (takes, leaves) = mine, its
+    own, other = left[0], leaves[0]
+    if own in takes and own not in leaves and other in taken and other not in left:
+        return other, own
+    return None
+
+
+def _preference(words: Words) -> tuple[list[str], list[str]] | None:
+    """(what is taken, what is left for it): `use a instead of b`, `instead of b use a`."""
+    for phrase in _INSTEAD:
+        for at in range(len(words.keys) - len(phrase)):
+            if tuple(words.keys[at : at + len(phrase)]) != phrase:
+                continue
+            before = [key for key in words.keys[:at] if key in words.content]
+            behind = [key for key in words.keys[at + len(phrase) :] if key in words.content]
+            if before and behind:
+                return before, behind
+            return (behind[1:], behind[:1]) if behind else None
     return None
 
 
@@ -454,13 +502,22 @@ def _fits(mine: list[str], other: list[str]) -> float:
 
 def _differs(key: str, other: str, kind: int) -> bool:
     if kind == NUMBER:
-        return key != other and (" " in key) == (" " in other)
+        return key != other and (" " in key) == (" " in other) and not _is_same_size(key, other)
     if kind == WORD:
         return other in _OPPOSITES.get(key, ())
     one, two = _plain(key), _plain(other)
     if one == two or one.endswith(two) or two.endswith(one):
         return False
     return not one.startswith(two) and not two.startswith(one)  # cut short
+
+
+def _is_same_size(key: str, other: str) -> bool:
+    """Whether two sizes in different units are the same, by one way of counting or the other."""
+    one, _, unit = key.partition(" ")
+    two, _, its = other.partition(" ")
+    if unit not in _SIZES or its not in _SIZES:
+        return False
+    return any(int(one) * base ** _SIZES[unit] == int(two) * base ** _SIZES[its] for base in _BASES)
 
 
 def _form(name: str) -> tuple[bool, bool]:

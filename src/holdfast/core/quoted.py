@@ -17,7 +17,7 @@ from holdfast.core.speaker import AGENT, USER
 from holdfast.core.spoken import joined, tail
 from holdfast.core.state import State
 from holdfast.core.touched import DEFINES, bare
-from holdfast.core.transcript import normal_path, tag
+from holdfast.core.transcript import normal_path, opening, tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ LOOKED_AT = 3 << 12
 NOT_KEPT = "the content of key files is never kept"
 #: How a line begins that says something of the code rather than being it; and how little says nothing.
 _REMARKS, _LEAST = ("#", "//", "/*", "*", "--", '"""', "'''", "<!--", "import ", "from ", "use "), 8
-_HANDED_BACK = "The report follows:\n"
 
 
 class Quoted:
@@ -67,8 +66,7 @@ class Quoted:
         if type(attachment) is dict:
             return joined(attachment.get("prompt"))
         # A state of an older version has places of what nobody asked for.
-        who = speaker.of_user_line(record, spoken.said(record)[: spoken.HEAD])
-        return spoken.asked(record) if who in (USER, AGENT) or spoken.plan(record) else ""
+        return spoken.asked(record) if _speaker(record) in (USER, AGENT) or spoken.plan(record) else ""
 
     def _planned(self, place: list) -> str:
         """As the model proposed it, or as it was accepted."""
@@ -105,7 +103,7 @@ class Quoted:
 
     def _report(self, place: list) -> str:
         """What an agent came back with: in the result of its call, or later in a notice."""
-        words = self._result(place).rpartition(_HANDED_BACK)[2]
+        words = spoken.report(self._result(place))
         notice = "" if words else "".join(spoken.said(record) for record in self.words(*place))
         return self._redacted(words or tag(notice, "result"))
 
@@ -166,8 +164,13 @@ class Quoted:
 
 def _is_leads(records: list) -> bool:
     """Whether none of them is a person's."""
-    who = [speaker.of_user_line(record, spoken.said(record)[: spoken.HEAD]) for record in records]
-    return USER not in who
+    return USER not in map(_speaker, records)
+
+
+def _speaker(record: dict) -> str:
+    message = record.get("message")
+    content = message.get("content") if type(message) is dict else None
+    return speaker.of_user_line(record, opening(content))
 
 
 def place_of(turn: int, entry: str) -> str:

@@ -224,7 +224,7 @@ def picked(answer: str) -> str:
 
 
 class Choice:
-    """What is compared of a decision, found once: the words of what it chose, and of what it did not take."""
+    """What is compared of a decision, found once: the words of what it chose and of what it left."""
 
     __slots__ = ("chosen", "left")
 

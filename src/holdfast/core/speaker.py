@@ -26,7 +26,8 @@ _NOTICES = ("<task-notification", "<bash-notification")
 #: Lines of these are nobody's prompt, even where the client marks them as typed.
 _CARRIED = (_CARRIED_OUT, _BASH_TYPED, *_BASH_PRINTED, *_NOTICES)
 #: What the client puts beside the words of a person: reminders, and what they look at in their editor.
-_BESIDE = ("<system-reminder", "<ide_", *_CARRIED)
+_AROUND = ("<system-reminder", "<ide_")
+_BESIDE = (*_AROUND, *_CARRIED)
 #: The words of each, in lines of clients that do not mark them. A tag is written by no person by chance;
 #: of sentences only those are here that the client writes word for word.
 _BY_WORDS = (
@@ -54,8 +55,7 @@ _BY_WORDS = (
                 _CARRIED_OUT,
                 *_NOTICES,
                 _BASH_TYPED,
-                "<system-reminder",
-                "<ide_",
+                *_AROUND,
                 "<tick>",
                 "<persisted-output",
             ),
@@ -93,7 +93,9 @@ _BY_TOOL = {
 _FOREIGN = "mcp__"
 #: Clients from 2.1.179 (which does not) to 2.1.211 (which does) began to mark that.
 _MARKED_SINCE = [2, 1, 211]
-_STARTED, _WRONG, _BY_HOOK = "Async agent launched", "<tool_use_error>", " hook error: "
+#: How the result of an agent begins that was started and has not come back yet.
+STARTED = "Async agent launched"
+_WRONG, _BY_HOOK = "<tool_use_error>", " hook error: "
 _NO_RULE = "Permission to use "
 FILES = frozenset(
     "file edited_text_file compact_file_reference already_read_file directory pdf_reference "
@@ -184,6 +186,12 @@ def of_block(words: str) -> str:
     return CLIENT if words.lstrip().startswith(_BESIDE) else USER
 
 
+def is_around(words: str) -> bool:
+    """Return whether a block of text says nothing of who speaks in its line: the client puts it before and
+    behind anybody's words."""
+    return words.lstrip().startswith(_AROUND)
+
+
 def of_block_beside(record: dict, words: str) -> str:
     """The speaker of a block of text beside a result: typed while a tool ran. The client's own remarks are
     in brackets."""
@@ -209,7 +217,7 @@ def of_result(record: dict, tool: str, is_error: bool, words: str) -> str:
     reason in it is the person's (`spoken.reason`)."""
     if not is_error:
         found = _BY_TOOL.get(tool, TOOL)
-        return TOOL if found == AGENT and words.startswith(_STARTED) else found
+        return TOOL if found == AGENT and words.startswith(STARTED) else found
     if is_refused(record, tool, words):
         return CLIENT
     if type(record.get("toolDenialKind")) is str:  # by a rule, by a hook, or for want of somebody to ask

@@ -7,7 +7,7 @@ from holdfast.core import speaker
 from holdfast.core.jsontext import text
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import public
-from holdfast.core.speaker import REFUSED, SENT, USER
+from holdfast.core.speaker import REFUSED, SENT, STARTED, USER
 from holdfast.core.transcript import tag
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ _SUMMARY_ENDS = (
 )
 _HANDED_BACK = "The report follows:\n"
 _PRIVATE_ENDS = "</private"
-_STARTED, _AGENT_ID = "Async agent launched", "\nagentId: "
+_AGENT_ID = "\nagentId: "
 _MESSAGE = (" -m", " -am", " --message")
 _SIGNED = ("Co-Authored-By", "Co-authored-by", "🤖", "Signed-off-by")
 
@@ -213,7 +213,7 @@ def tail(words: str, most: int) -> str:
 
 def report(words: str) -> str:
     """What an agent came back with: not that it was started, nor how to go on with it."""
-    if words.startswith(_STARTED):
+    if words.startswith(STARTED):
         return ""
     words = words.rpartition(_HANDED_BACK)[2]
     before, found, _ = words.rpartition(_AGENT_ID)

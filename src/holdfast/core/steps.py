@@ -8,6 +8,8 @@ _MARKS = "#*_ \t>`"
 _BULLETS = ("- ", "* ", "+ ", "• ", "– ")
 _DONE_BOXES, _OPEN_BOXES = ("[x] ", "[X] ", "✅ ", "☑ ", "✔ "), ("[ ] ", "☐ ", "⬜ ", "⏳ ", "[~] ", "[-] ")
 _MOST, _LONGEST, _LONGEST_TITLE = 12, 200, 40
+#: So far behind the end of a sentence a title is looked for: its marks and what stands in brackets count.
+_TITLE_ENDS = 200
 _ARTICLES = (
     *("the ", "my ", "your ", "our ", "recommended ", "suggested ", "immediate ", "proposed "),
     *("die ", "meine ", "les ", "mes ", "los ", "mis ", "os ", "i "),
@@ -48,12 +50,13 @@ def _title(line: str) -> tuple[bool, str]:
         is_title = bool(colon) or line.lstrip().startswith(("#", "**"))
         return is_title or name == "next steps", rest.strip(_MARKS)
     for mark in _SENTENCE_ENDS:  # behind what else is said on the line
-        before, found, _ = said.rpartition(mark)
-        while found:
-            name, rest, colon = _named(said[len(before) + len(mark) :])
+        end = said.rfind(mark)
+        while end >= 0:
+            begin = end + len(mark)
+            name, rest, colon = _named(said[begin : begin + _TITLE_ENDS])
             if colon and name in STEP_TITLES:
-                return True, rest.strip(_MARKS)
-            before, found, _ = before.rpartition(mark)
+                return True, (rest + said[begin + _TITLE_ENDS :]).strip(_MARKS)
+            end = said.rfind(mark, 0, end)
     return False, ""
 
 

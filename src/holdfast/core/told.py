@@ -132,7 +132,9 @@ class _Filling:
             if without_place(said).removesuffix(" …") not in known:
                 room -= len(said) + _LINE
                 kept.append((-1, said))
-        for at in sorted(range(len(found)), key=lambda at: (not found[at].is_marked, at >= FIRST_ORDERS, -at)):
+        for at in sorted(
+            range(len(found)), key=lambda at: (not found[at].is_marked, at >= FIRST_ORDERS, -at)
+        ):
             said = found[at].shown() + _where(self.facts, found[at].turn, found[at].entry)
             if len(said) + _LINE <= room:  # one that is too long gives way to shorter ones
                 room -= len(said) + _LINE

@@ -10,6 +10,8 @@ from holdfast.core.jsontext import text as _text
 MOST_TOKENS = 1 << 30
 #: No message has more blocks; what lies beyond is not worth a hook's time.
 _MOST_BLOCKS = 512
+#: So many letters of a text tell who speaks.
+_HEAD = 200
 #: What a client that was resumed writes for a call whose result it does not have.
 _CUT_SHORT = "[Tool call interrupted: the session ended"
 _NOTIFIES = "<task-notification>"
@@ -181,7 +183,7 @@ def _user(made: Entry, record: dict) -> bool:
         made.results = results
         return True
     made.tokens += sizes.PER_ITEM
-    words = _opening(content)
+    words = opening(content)
     who = made.speaker = speaker.of_user_line(record, words)
     if record.get("isCompactSummary") is True:
         made.kind = "summary"
@@ -207,8 +209,18 @@ def first_text(content: object) -> str:
     return ""
 
 
+def opening(content: object) -> str:
+    """How a line begins, to tell who speaks: by the first block that is somebody's words."""
+    blocks = content if type(content) is list else ()
+    for block in blocks:
+        words = block.get("text") if type(block) is dict else None
+        if type(words) is str and not speaker.is_around(words):
+            return words[:_HEAD]
+    return _opening(content)
+
+
 def _opening(content: object) -> str:
-    return first_text(content)[:200]
+    return first_text(content)[:_HEAD]
 
 
 def tag(words: str, name: str) -> str:
