@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.state import State
+from holdfast.disk import sessions
+from holdfast.disk.home import Home
 from hooks import copy_package, edit, hold, lines, notes, run_hook, state
 from taken import Session, newest
 from told import RULE, repository
@@ -100,6 +103,19 @@ def test_a_compaction_before_any_level_was_seen_is_saved_at_the_latest(
     session.hook("PreCompact", trigger="auto")
     (only,) = saved(home)
     assert "the client compacts" in only["context"]
+    assert "before a compaction" in resumed(home, project)
+
+
+def test_a_pending_save_that_is_not_as_expected_keeps_nobody_from_going_on(
+    session: Session, home: Path, project: Path
+) -> None:
+    filled(session, 90)
+    odd = State("odd")
+    odd.heard.autosave = {"uid": "x"}
+    place = Home(str(home))
+    Path(place.session("odd")).mkdir()
+    sessions.save(place, odd)
+    assert RULE in resumed(home, project)
 
 
 def test_a_full_window_is_saved_where_the_client_does_not_compact(

@@ -1,8 +1,14 @@
 """Clients before 2.1.323 do not say that a compaction is a subagent's: it goes to whose window is full."""
 
+import os
+from pathlib import Path
+
 import pytest
 
-from hooks import Transcript, event, heard, run_hook, run_silently, state
+from holdfast.core.state import State
+from holdfast.disk import sessions
+from holdfast.disk.home import Home
+from hooks import Transcript, event, folder, heard, run_hook, run_silently, state
 
 #: client, tokens of the lead and of the agent (of 167,000 each), whose it is.
 CASES = [
@@ -70,6 +76,21 @@ def test_an_agent_that_has_ended_is_not_compacted(home, transcript):
     both.hook("SubagentStop")
     both.compact()
     assert both.counted() == (1, 1, 1)
+
+
+def test_however_many_have_ended_the_one_that_runs_is_found(home, transcript):
+    both = Both(home, transcript, "2.1.322", 40_000, 166_000)
+    running = folder(home) / "agents" / "a1" / "state.json"
+    for number in range(400):
+        ended = State("s1", f"e{number}")
+        ended.heard.last, ended.heard.last_at = "SubagentStop", state(home, agent="a1")["heard"]["last_at"]
+        place = Home(str(home)).session("s1", ended.agent)
+        Path(place).mkdir()
+        sessions.save(Home(str(home)), ended)
+    os.utime(running)
+    both.compact()
+    assert both.counted("a1") == (1, 1, 1)
+    assert both.counted() == (0, 0, 0)
 
 
 def test_an_agent_that_waits_for_a_tool_has_not_ended(home, transcript):

@@ -255,8 +255,11 @@ def test_an_index_of_version_2_loses_what_others_say_that_the_user_ordered(tmp_p
         replace(TIDE, uid="own", text="use the tide port", origin="assistant", kind="instruction"),
         replace(TIDE, uid="typed", text=said, origin="user", kind="instruction", collection="sessions"),
     ]
+    read = {name: f"/home/sessions/{name}/facts.json" for name in (TIDE.session, "another")}
     with Index(str(path)) as shelf:
         shelf.add(rows)
+        for name in read.values():
+            shelf.take(name, "as it was", [])
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 2")
     db.close()
@@ -264,6 +267,11 @@ def test_an_index_of_version_2_loses_what_others_say_that_the_user_ordered(tmp_p
         with Index(str(path)) as shelf:
             kinds = {row.uid: row.kind for row in shelf.every()}
             assert kinds == {"own": "other", "typed": "instruction"}
+            # What was said so by no summary comes back: its session is read again.
+            assert {name: bool(shelf.mark(at)) for name, at in read.items()} == {
+                TIDE.session: False,
+                "another": True,
+            }
 
 
 def test_an_index_of_the_first_version_keeps_all_and_is_found_by_new_words(tmp_path: Path) -> None:

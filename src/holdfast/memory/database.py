@@ -160,16 +160,21 @@ def second(db: sqlite3.Connection) -> bool:
 
 def third(db: sqlite3.Connection) -> tuple[list[int], dict[int, str]]:
     """Version 2 made version 3, in which only what the user typed is theirs, and an instruction. Return the
-    items that have to go: what others say that the user said, which may be what a summary made up; and of
-    those that have another speaker now the threads."""
+    items that have to go: what others say that the user said, which may be what a summary made up (what is
+    no summary's comes back when its session is read again); and of those that have another speaker now the
+    threads."""
     if db.execute("PRAGMA user_version").fetchone()[0] >= VERSION:
         return [], {}
     changed = _ascribed(db)
     db.execute("UPDATE items SET kind = 'other' WHERE kind = 'instruction' AND origin <> 'user'")
     said = "collection IN ('sessions', 'decisions', 'issues') AND origin = 'assistant'"
-    rows = db.execute(f"SELECT id, text FROM items WHERE {said}").fetchall()  # noqa: S608
+    rows = db.execute(f"SELECT id, session, text FROM items WHERE {said}").fetchall()  # noqa: S608
+    gone = [(at, session) for at, session, words in rows if claims(words)]
+    for session in {session for _, session in gone if session}:
+        its = (f"%/sessions/{session}/%facts.json", f"%/{session}.jsonl")
+        db.execute("DELETE FROM read WHERE path LIKE ? OR path LIKE ?", its)
     db.execute(f"PRAGMA user_version = {VERSION}")
-    return [at for at, words in rows if claims(words)], changed
+    return [at for at, _ in gone], changed
 
 
 def _ascribed(db: sqlite3.Connection) -> dict[int, str]:

@@ -23,7 +23,7 @@ from holdfast.core.fence import fenced, inert, not_typed
 from holdfast.core.plain import PER_TOKEN, ago, excerpt, quoted
 from holdfast.disk import lineages, saves, sessions
 from holdfast.disk.kept import Kept, look
-from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.errors import MISTAKES, BadInput, HoldfastError, NotFound
 from holdfast.material import Ground
 from holdfast.ops.breakpoints import drain
 from holdfast.ops.saves import Saved, of, show
@@ -38,7 +38,7 @@ _MOST_SESSIONS = 200
 _CLIENT = "HOLDFAST_CLIENT"
 _SOURCES = {
     saves.MANUAL: "by hand",
-    saves.AUTO: "by itself, as the window filled up",
+    saves.AUTO: "by itself, as the window filled up or before a compaction",
     saves.COMMIT: "at a commit",
     saves.TESTS: "after a test run",
 }
@@ -104,7 +104,7 @@ def _saved_as(app: Holdfast, environment: str) -> list[Saved]:
 def _finish_saves(app: Holdfast) -> None:
     """Make the saves that were pending when their hook was killed."""
     for session in sessions.with_pending_save(app.home, _MOST_SESSIONS):
-        with suppress(OSError, HoldfastError):  # what was saved before is there all the same
+        with suppress(OSError, HoldfastError, *MISTAKES):  # what was saved before is there all the same
             engine.handle(Event(AFTER, session, now(), {}), app)
 
 
