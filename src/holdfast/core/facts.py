@@ -9,7 +9,7 @@ from holdfast.core import rules, speaker, spoken, testruns, waiting
 from holdfast.core.cues import DEAD_END, DECISION, INSTRUCTION, OTHER, VALUE, judge, terms_of
 from holdfast.core.events import NOT_RUN
 from holdfast.core.fence import outside
-from holdfast.core.fold import NO_STATUS, exit_status, runs_tests
+from holdfast.core.fold import exit_status, runs_tests
 from holdfast.core.jsontext import UNREADABLE, dump, load, text
 from holdfast.core.jsontext import record as load_record
 from holdfast.core.outcome import UNKNOWN, outcome
@@ -164,7 +164,8 @@ class Facts:
         if call:
             if len(command) > _LONGEST_GIVEN and runs_tests(command):
                 command = testruns.shortened(command, _LONGEST_GIVEN)
-            what = _shown(command) or path or text(given, "description")
+            task = text(given, "task_id") or text(given, "bash_id")
+            what = _shown(command) or path or task or text(given, "description")
             self.open[call[:64]] = [tool[:64], redacted(what, redact)[:_LONGEST_GIVEN]]
             if len(self.open) > _MOST_OPEN:
                 del self.open[next(iter(self.open))]
@@ -250,7 +251,7 @@ class Facts:
 
     def _note(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.task:
-            self._came_later(entry.task[0], spoken.said(record))
+            self._came_later("", entry.task[0], spoken.said(record))
             self._say(AGENT, tag(spoken.said(record), "result"), entry, redact)
             return
         self._say(SENT, spoken.sent(record), entry, redact)
@@ -297,16 +298,17 @@ class Facts:
         elif tool not in ("Read", "NotebookRead", "Edit", "Write", "MultiEdit", "NotebookEdit"):
             self._mentions(words, redact)
         if self.touched.waiting and not failed:
-            self._came_later(given, words)
+            self._came_later(tool, given, words)
 
-    def _came_later(self, given: str, words: str) -> None:
-        """What a test run printed that had not ended, or went to a file: looked at, or told by the
-        client."""
+    def _came_later(self, tool: str, given: str, words: str) -> None:
+        """What a test run printed that had not ended, or went to a file: looked at, or told by the client
+        (then there is no tool)."""
         for place, (key, command) in list(self.touched.waiting.items()):
-            if place in given or place in words[:_LONGEST_GIVEN]:
-                tests = outcome(command, _told_status(words), words, is_elsewhere=True)
-                if tests and tests.ended != UNKNOWN:
-                    self.touched.ended_later(place, key, tests)
+            from holdfast.core.lookedat import looked_at  # few runs are
+
+            tests = looked_at(tool, given, words, place, command, self.cwd)
+            if tests:
+                self.touched.ended_later(place, key, tests)
 
     def _mentions(self, words: str, redact: "Redact", weight: float = 0.0) -> None:
         if "<private" in words.lower():  # it goes as a whole; a path alone no longer shows where it stood
@@ -483,16 +485,6 @@ def _ascribe(facts: Facts, in_subagent: bool) -> None:
     gone = {saying[5] for saying in theirs if speaker.of_words(first.get(saying[5], "")) != speaker.USER}
     facts.units = [row for row in facts.units if row[0] not in gone]
     facts.sayings = [saying for saying in facts.sayings if saying[5] not in gone]
-
-
-def _told_status(words: str) -> int:
-    """The exit status in a notice or in what a tool says of a command in the background; -1: none is
-    told."""
-    for mark in ("<exit_code>", "(exit code ", "exit code: "):
-        digits = words.partition(mark)[2][:4].split("<")[0].split(")")[0].split("\n")[0].strip()
-        if digits.isdecimal() and digits.isascii():
-            return int(digits)
-    return NO_STATUS
 
 
 def _last_of(command: str) -> str:

@@ -464,7 +464,7 @@ class Runs:
 
 
 #: Programs that show a file, and how many words that name none stand before it.
-_SHOW_FILES = {
+SHOW_FILES = {
     **dict.fromkeys("cat head tail less more bat nl tac zcat".split(), 0),
     **dict.fromkeys("sed awk grep egrep fgrep rg ag".split(), 1),
 }
@@ -473,12 +473,12 @@ _SHOW_FILES = {
 def files_shown(part: Part) -> list[str]:
     """Those that a simple command shows, as it names them."""
     program = first_of(part)
-    if program not in _SHOW_FILES:
+    if program not in SHOW_FILES:
         return []
     words = [word.value for word in part.words]
     at = next(at for at, word in enumerate(words) if word.rpartition("/")[2] == program)
     plain = [word for word in words[at + 1 :] if word[:1] not in ("-", "+") and not word.isdigit()]
-    return plain[_SHOW_FILES[program] :]
+    return plain[SHOW_FILES[program] :]
 
 
 def _number_in(words: list[str]) -> int:
