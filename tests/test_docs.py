@@ -286,3 +286,15 @@ def test_the_page_of_the_server_names_the_tools_that_are_always_loaded() -> None
     page = (REPO / "docs/mcp.md").read_text()
     (named,) = re.findall(r"always before the model: ([^.]*)\.", page)
     assert re.findall(r"`(\w+)`", named) == sorted(name.replace(".", "_") for name in ALWAYS_LOADED)
+
+
+def test_the_mission_page_names_code_and_tests_that_exist() -> None:
+    page = (REPO / "docs/mission.md").read_text()
+    rows, _, requirements = page.partition("## Requirements")
+    assert re.findall(r"^\| (\d+) \|", rows, re.MULTILINE) == [str(number) for number in range(1, 48)]
+    assert re.findall(r"^\| (\d+) \|", requirements, re.MULTILINE) == [str(n) for n in range(1, 114)]
+    for file, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page):
+        assert f"def {test}(" in (REPO / file).read_text(), (file, test)
+    for row in re.findall(r"^\| \d+ \| [^|]+ \| ([^|]+) \| [^|]+ \|$", rows, re.MULTILINE):
+        for place in re.findall(r"`([\w/.]+)`", row):
+            assert (REPO / "src/holdfast" / place).exists() or (REPO / place).exists(), place
