@@ -105,7 +105,7 @@ def test_a_session_of_another_project_is_not_written_to_by_mistake(app, home, tm
 
 
 def test_nobody_reads_without_a_name(app):
-    with pytest.raises(BadInput, match="name one with --session"):
+    with pytest.raises(BadInput, match="with --session"):
         read(app)
 
 
