@@ -39,6 +39,8 @@ AGREED = (USER, ANSWER, ACCEPTED)
 ASKED = (*AGREED, LEAD)
 #: Classes of what the session settled itself: no summary may put another value in its place.
 _SETTLED = (DECISION, DEAD_END, INSTRUCTION, VALUE)
+#: So much of what a sentence of a summary is about, for a unit to be about the same.
+_SAME_TOPIC = 0.5
 _TAIL = 1 << 14
 _MOST_UNITS, _MOST_OPEN, _MOST_COMPACTIONS = 480, 48, 16
 _MOST_RULES = 24
@@ -370,9 +372,23 @@ class Facts:
         from holdfast.core.altered import Sentences, instead  # once in a compaction
 
         kinds = {saying[5]: saying[0] for saying in self.sayings}
-        own = [row[1] for row in self.units if row[4] in _SETTLED and kinds[row[0]] != SUMMARY]
-        settled = Sentences(own)
-        return [(unit, form) for unit, form in found if not instead(settled.of(unit), settled)]
+        own: dict[str, list[int]] = {}  # a topic -> the units that are about it
+        for at, row in enumerate(self.units):
+            if row[4] in _SETTLED and kinds[row[0]] != SUMMARY:
+                for topic in row[6].split():
+                    own.setdefault(topic, []).append(at)
+        kept = []
+        for unit, form in found:
+            about = terms_of(unit)[1]
+            shared: dict[int, int] = {}
+            for topic in about:
+                for at in own.get(topic, ()):
+                    shared[at] = shared.get(at, 0) + 1
+            near = [self.units[at][1] for at, many in shared.items() if many >= _SAME_TOPIC * len(about)]
+            settled = Sentences(near)  # of a whole session it would take longer than all the rest
+            if not near or not instead(settled.of(unit), settled):
+                kept.append((unit, form))
+        return kept
 
     def _hear(self, words: str) -> None:
         """Keep what was typed; of what is too long the beginning and the end, of all the newest."""
