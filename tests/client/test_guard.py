@@ -57,7 +57,9 @@ def told(machine: Machine) -> list[list[str]]:
             cycles.append([])
         attachment = line.get("attachment", {})
         if attachment.get("type") == "hook_system_message":
-            cycles[-1] += attachment["content"].split("\n")
+            # What the summary kept is told after every compaction, and is no level.
+            said = attachment["content"].split("\n")
+            cycles[-1] += [line for line in said if not line.startswith("holdfast: the summary kept")]
     return cycles
 
 

@@ -104,9 +104,9 @@ def test_a_day_of_use(machine: Machine, holdfast: Path, binary: Path, service: s
     # What it left behind: the commit and both test runs, each once, and a checkpoint that is green.
     listed = json.loads(said(machine, holdfast, "saves", "list", "--environment", "development", "--json"))
     assert [(save["source"], save["task"]) for save in listed[::-1]] == [
-        ("test-result", "Tests failed"),
+        ("test-result", "Tests failed: 1/1 failed"),
         ("git-commit", f"Commit: {MESSAGE}"),
-        ("test-result", "Tests passed"),
+        ("test-result", "Tests passed: 1 tests"),
     ]
     assert not (machine.project / "ran").exists()
     kept = Saved.read(machine.config / "holdfast", machine.project)

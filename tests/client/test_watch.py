@@ -35,7 +35,7 @@ def session(name: str, machine: Machine, fills: bool) -> dict:
         "script": {
             "main": [*turns, {"say": f"{name} done", "context": _CALM[-1] if not fills else _FULL + 500}]
         },
-        "args": ["-p", f"go {name}", "--model", "claude-sonnet-4-5"],
+        "args": ["-p", f"build the gate {name}", "--model", "claude-sonnet-4-5"],
         "env": {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"},
         "settings": INSTALLED,
     }
