@@ -470,6 +470,13 @@ SHOW_FILES = {
 }
 
 
+#: An option with which they show nothing: the file is changed, or only asked.
+_SHOWS_NONE = {
+    "sed": ("-i", "--in-place"),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg"), ("-q", "--quiet")),
+}
+
+
 def files_shown(part: Part) -> list[str]:
     """Those that a simple command shows, as it names them."""
     program = first_of(part)
@@ -477,6 +484,8 @@ def files_shown(part: Part) -> list[str]:
         return []
     words = [word.value for word in part.words]
     at = next(at for at, word in enumerate(words) if word.rpartition("/")[2] == program)
+    if any(word.startswith(_SHOWS_NONE.get(program, "--quiet")) for word in words[at + 1 :]):
+        return []
     plain = [word for word in words[at + 1 :] if word[:1] not in ("-", "+") and not word.isdigit()]
     return plain[SHOW_FILES[program] :]
 
@@ -617,15 +626,17 @@ def _script(program: str, rest: list[str], left: int) -> "tuple | None":
     """An interpreter, or a shell, that is given a file."""
     if program == "perl" and any(word in ("-e", "-E", "-ne", "-pe") for word in rest):
         return ()
+    if program in SHELLS:  # `bash -eo pipefail tests.sh`
+        set_to = [two for one, two in _pairs(rest) if one[:1] in ("-", "+") and one[-1:] == "o"]
+        rest = [word for word in rest if word not in set_to]
+    if program == "bun" or program == "deno":
+        rest = rest[1:] if rest[:1] == ["run"] else []
     files = [word for word in rest if word[:1] != "-"]
     options = rest[: rest.index(files[0])] if files else rest
     if any(word in _CHECKS.get(program, ()) for word in options):
         return ()
     if program in SHELLS and any(word[:1] == "-" and word[1:2] != "-" and "n" in word for word in options):
         return ()  # it is only read
-    if program == "bun" or program == "deno":
-        rest = rest[1:] if rest[:1] == ["run"] else []
-    files = [word for word in rest if word[:1] != "-"]
     if not files:
         return () if program in SHELLS else None
     if files[0].rpartition("/")[2] in _calls():  # php vendor/bin/phpunit
@@ -644,7 +655,7 @@ def _by_name(path: str, rest: list[str]) -> "tuple | None":
     testing = _TESTING - {"unit", "integration", "smoke"}
     if ending not in _WITH_SPECS:  # elsewhere a spec describes what is to be built
         testing -= {"spec", "specs"}
-    if not {*parts} & testing or _NOT_TESTING & {*parts} or parts[0] in _MAKING:
+    if not {*parts} & testing or _NOT_TESTING & {*parts} or (parts[0] in _MAKING and "." not in stem):
         return None
     is_own = not path.startswith(("/tmp/", "/private/tmp/", "/var/"))  # noqa: S108  it is named, not written
     is_test = dot or parts[0] in _TESTING or parts[0] in ("run", "unit") or parts[-1] in ("tests", "specs")
