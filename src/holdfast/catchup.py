@@ -92,10 +92,13 @@ class Reader:
         until, began, saved = elapsed() + _LONGEST_S, elapsed(), 0
         fd = files.open_regular(self._path)
         try:
+            if not self._facts.offset:
+                self._begin_again(fd)
             while elapsed() < until:
                 size = posix.fstat(fd).st_size
                 if transcripts.changed(self._view.identity, self._view.offset, fd, size):
-                    self._view, self._facts = Seen(self._place.agent), Facts()
+                    self._view = Seen(self._place.agent)
+                    self._begin_again(fd)
                 is_near = size - self._view.offset <= _NEAR and self._facts.offset == self._view.offset
                 if is_near and self._finish(fd, began):
                     return
@@ -108,6 +111,11 @@ class Reader:
         finally:
             posix.close(fd)
         self._place.save(self._view, self._facts)
+
+    def _begin_again(self, fd: int) -> None:
+        """With nothing but what the session knows of a beginning that the client has cut away."""
+        own = gathered.load(self._app.home, State(self._place.session, self._place.agent))
+        self._facts = gathered.begin_again(own, self._view, fd)
 
     def _slice(self, fd: int, size: int) -> int:
         """Read so much further; how much that was."""
@@ -131,14 +139,15 @@ class Reader:
                 rereads = self._view.rereads
                 self._view = transcripts.read_on(self._view, fd, size, size, most=0)
                 if self._view.rereads != rereads:
-                    self._facts = Facts()
+                    self._begin_again(fd)
                     return False
                 if self._view.offset < state.seen.offset:
                     return True
                 state.seen, state.behind = self._view, None
                 state.settle()
             if gathered.is_rewound(self._facts, state.seen):
-                self._view, self._facts = state.seen, Facts()
+                self._view = state.seen
+                self._begin_again(fd)
                 return False
             while self._facts.offset < state.seen.offset:
                 before = self._facts.offset

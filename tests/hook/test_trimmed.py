@@ -1,9 +1,11 @@
 """The client cuts away what was before a compaction and writes the rest anew (seen with 2.1.327 and
 CLAUDE_CODE_TRANSCRIPT_LOCAL_GC: 8.5 MB became 0.6). What was said there is known all the same, and once."""
 
+import json
+
 import pytest
 
-from hooks import heard, state
+from hooks import copy_package, edit, folder, heard, state
 from session import Script
 from told import DECIDED, RULE, Work, day, repository
 
@@ -16,6 +18,11 @@ def work(home, tmp_path):
 def compact(work: Work) -> str:
     block, _, _ = work.compact("It was about a harbour.")
     return block
+
+
+def results(work: Work) -> None:
+    for number in range(120):
+        work.call("Bash", f"line {number}\n" + "x" * 100_000, command=f"cat log{number}")
 
 
 def trim(work: Work, kept: int) -> None:
@@ -71,6 +78,59 @@ def test_a_session_cut_twice_keeps_what_was_said_first(work):
     after = work.hook("PreCompact")
     assert after.count(RULE) == 1
     assert after.count("lanterns instead of bells") == 1
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 6])
+@pytest.mark.parametrize("times", [1, 2])
+def test_going_back_after_it_was_cut_loses_only_what_was_abandoned(work, kept, times):
+    before = compact(work)
+    trim(work, kept)
+    work.prompt("And the buoys?")
+    work.say("They blink.")
+    for _ in range(times):
+        parent = work.script.leaf
+        work.prompt("Paint them red.")
+        work.say("Chose crimson because the buoy is dark.")
+        assert "crimson" in work.hook("PreCompact")
+        work.script.leaf = parent
+        work.prompt("Rather paint them white.")
+        work.say("Chose ivory because the buoy is dark.")
+        after = work.hook("PreCompact")
+    for said in (RULE, DECIDED):
+        assert after.count(said) == before.count(said), "neither lost nor told twice"
+    assert "crimson" not in after
+    assert "Chose ivory" in after
+
+
+def test_a_child_that_reads_on_keeps_what_was_cut_away(work, home):
+    """More comes between two hooks than one may take in."""
+    compact(work)
+    trim(work, 2)
+    work.prompt("And the buoys?")
+    work.hook("PreCompact")
+    results(work)
+    work.hook("PreCompact")
+    facts = json.loads((folder(home) / "facts.json").read_bytes())
+    assert (facts["start"], facts["offset"]) == (0, work.path.stat().st_size)
+    assert RULE in str(facts["units"])
+    assert work.hook("PreCompact").count(RULE) == 1
+
+
+def test_of_a_session_met_late_what_was_known_is_kept(work, home, tmp_path):
+    """Where nobody had read all of it, nobody can any more: it is not read late."""
+    package = copy_package(tmp_path / "childless")
+    edit(package / "catchup.py", "        _read_apart(place, path, app)\n", "        pass\n")
+    work.more["package"] = package
+    results(work)
+    assert RULE in compact(work)
+    assert json.loads((folder(home) / "facts.json").read_bytes())["start"]
+    trim(work, 2)
+    del work.more["package"]
+    for _ in range(3):
+        work.prompt("And the buoys?")
+        said = work.hook("PreCompact")
+        assert RULE in said
+        assert "came late" not in said
 
 
 def test_another_conversation_in_the_same_place_is_not_mixed_with_it(work):

@@ -90,6 +90,7 @@ class Facts:
         # The beginnings of the ids of the newest lines: where the client has cut away what was before them,
         # they tell how far its transcript had been taken in.
         self.recent: list = []
+        self.cut = ""  # these, as JSON, as they were when the client had cut something away last
         self.begun = 0  # whether the first line that has a place in the conversation was seen
         self.waiting: list = []  # prompts in the client's queue (`waiting`)
         self.touched = Touched()
@@ -112,12 +113,23 @@ class Facts:
             self.begun = 1
             self.typed_lost += b'"parentUuid":null' not in head or b'"compact_boundary"' in raw
 
-    def trim(self) -> None:
-        """What was taken in is no longer in the transcript; it was before all that is."""
+    def trim(self, known: int) -> None:
+        """What was taken in is no longer in the transcript, but for its first `known` bytes; it was before
+        all that is. What had not been read cannot be read any more."""
         before = self.offset + 1
         for saying in self.sayings:
             saying[1] -= before
         self.compacted = [[turns, offset - before] for turns, offset in self.compacted]
+        self.typed_lost += self.start > 0
+        self.offset, self.dead, self.cut = known, [], ""
+        self.start = self.skimmed = self.unread = 0
+        self.cut = dump(self._saved())
+
+    def as_cut(self) -> "Facts":
+        """As they were then: of what came later a rewind may have abandoned something."""
+        facts = _restored(load(self.cut)) if self.cut else Facts()  # type: ignore[arg-type]
+        facts.cut = self.cut
+        return facts
 
     def take(self, record: dict, entry: Entry, redact: "Redact") -> None:
         if entry.uuid:
@@ -443,9 +455,12 @@ class Facts:
     # On disk
 
     def render(self) -> bytes:
-        saved = {name: value for name, value in self.__dict__.items() if name not in ("touched", "_branch")}
-        rest = dump({**saved, "touched": self.touched.__dict__})[1:].encode()
+        rest = dump(self._saved())[1:].encode()
         return b"%s%d,%s" % (_HEAD % VERSION, checksum(rest), rest)
+
+    def _saved(self) -> dict:
+        saved = {name: value for name, value in self.__dict__.items() if name not in ("touched", "_branch")}
+        return {**saved, "touched": self.touched.__dict__}
 
     def renew(self, in_subagent: bool) -> None:
         """From version 1: without what a summary ascribed to the user, and with its speaker for what was
@@ -477,14 +492,19 @@ def parse(data: bytes, where: str, in_subagent: bool = False) -> Facts:
             raise ValueError("its checksum does not fit")
         saved: dict = load(data.decode("utf-8"))  # type: ignore[assignment]
         del saved["v"], saved["sum"]
-        facts = Facts()
-        facts.touched.__dict__.update(saved.pop("touched"))
-        facts.touched.commands = restored(facts.touched.commands)
-        facts.__dict__.update(saved)
+        facts = _restored(saved)
         if version < VERSION:
             facts.renew(in_subagent)
     except (*UNREADABLE, KeyError, TypeError, AttributeError) as problem:
         raise Damaged(f"{where} is not what holdfast writes there: {problem}") from problem
+    return facts
+
+
+def _restored(saved: dict) -> Facts:
+    facts = Facts()
+    facts.touched.__dict__.update(saved.pop("touched"))
+    facts.touched.commands = restored(facts.touched.commands)
+    facts.__dict__.update(saved)
     return facts
 
 

@@ -107,7 +107,7 @@ def bring_up(facts: Facts, state: State, path: str, redact: "Redact", most: int,
 
 
 def _carried_over(facts: Facts, state: State, path: str) -> Facts | None:
-    if not facts.recent or state.seen.reread_why not in transcripts.REWRITTEN:
+    if not facts.recent or not (facts.cut or state.seen.reread_why in transcripts.REWRITTEN):
         return None
     from holdfast.disk import trimmed  # few transcripts are
 
@@ -161,7 +161,7 @@ def read_on(facts: Facts, seen: Seen, fd: int, redact: "Redact", most: int) -> F
     """Facts of the whole transcript from its front, taken on by about `most` bytes, not beyond what was
     seen. Where a rewind has abandoned what had been taken in, they begin again."""
     if is_rewound(facts, seen):
-        facts = Facts()
+        facts = begin_again(facts, seen, fd)
     facts.rereads, facts.dead = seen.rereads, [list(dead) for dead in seen.dead]
     place = Seen(seen.agent)
     place.offset, place.dead = facts.offset, seen.dead
@@ -169,6 +169,15 @@ def read_on(facts: Facts, seen: Seen, fd: int, redact: "Redact", most: int) -> F
     _take(facts, place, fd, stop, redact, 1e18)
     facts.offset = place.offset
     return facts
+
+
+def begin_again(facts: Facts, seen: Seen, fd: int) -> Facts:
+    """Facts that know nothing yet but what the client has cut away from the transcript."""
+    if not facts.cut:
+        return Facts()
+    from holdfast.disk import trimmed
+
+    return trimmed.as_cut(facts, seen, fd) or Facts()
 
 
 def _jump(facts: Facts, place: Seen, fd: int, at: int, stop: int) -> None:
