@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.core.workstate import FINISHED, OPEN, TALK, closes, goal, of
+from holdfast.core.workstate import FINISHED, OPEN, TALK, closes, goal, is_only_talk, nothing, of
 
 EDIT = {"What Changed": ["[src/gate.py:1] - `x = 1` (+1 −0) (turn 3, abc)"]}
 COMMIT = "`git commit -am x` → exit 0 (turn 4, abc)"
@@ -13,6 +13,8 @@ ROWS = [
     ({"Goal": ["hello, where were we (entry a)", "Then: ok then (turn 1, b)"]}, TALK),
     ({"Goal": ["Fix the gate (entry a)"]}, OPEN),
     ({"Standing Instructions": ["Never use tabs (turn 1, a)"]}, OPEN),
+    ({"Standing Instructions": ["Don't touch the migrations folder. (turn 1, a)"]}, OPEN),
+    ({"Standing Instructions": ["No new dependencies, please. (turn 1, a)"]}, OPEN),
     ({"Goal": ["what is left?"], "Next Steps": ["[ ] Go on from: The tests are left. (turn 1, a)"]}, TALK),
     (EDIT, OPEN),
     ({"Plan and Workflow": ["Task 1 (pending): test the relay (turn 1, a)"]}, OPEN),
@@ -57,6 +59,20 @@ ROWS = [
 @pytest.mark.parametrize(("sections", "state"), ROWS)
 def test_a_checkpoint_holds_work(sections, state):
     assert of(sections, is_repository=True) == state
+
+
+@pytest.mark.parametrize(
+    ("sections", "is_talk"),
+    [
+        ({"Goal": ["hello, where were we (entry a)"]}, True),
+        ({"Goal": ["Don't touch the migrations folder. (entry a)"]}, False),
+        ({"Goal": ["Show the total in the page header (entry a)"]}, False),
+        ({"Goal": ["hello"], "Standing Instructions": ["No new dependencies, please. (entry a)"]}, False),
+        ({"Standing Instructions": ["Don't change anything. (entry a)"]}, False),
+    ],
+)
+def test_what_holds_an_order_is_not_only_talk(sections, is_talk):
+    assert is_only_talk(sections, nothing) is is_talk
 
 
 def test_a_decision_that_was_known_before_is_none():

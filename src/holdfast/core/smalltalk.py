@@ -51,7 +51,8 @@ _LEADS = frozenset(
         "please can you could you would you will you now then ok okay so and also but first next "
         "let's lets let us we need to i need you to you need to i want you to i'd like you to i would "
         "like you to we should you should we have to go ahead and just maybe perhaps finally again "
-        "alright great good yes thanks hi hello hey too bitte kannst du könntest du jetzt dann und "
+        "alright great good yes thanks hi hello hey too help me us but "
+        "bitte kannst du könntest du jetzt dann und "
         "auch noch zuerst als nächstes wir müssen du sollst s'il te plaît s'il vous plaît peux-tu "
         "pouvez-vous pourrais-tu maintenant et aussi puis d'abord por favor puedes podrías ahora y "
         "también luego primero pode poderia você agora e também per favore puoi potresti ora poi "
@@ -70,7 +71,7 @@ _VERBS = frozenset(
         "resolve wire connect enable disable turn switch adjust tweak correct patch edit modify "
         "insert append generate design plan draft prepare cover rewrite redo apply integrate hook "
         "validate test stop start allow forbid avoid prefer never always don't must remember ensure "
-        "bring get give store save log cache limit round sort group filter decide choose pick "
+        "bring get store save log cache limit round sort group filter decide choose pick "
         # German
         "behebe repariere füge ergänze ändere schreibe schreib erstelle implementiere baue bau "
         "entferne lösche benenne verschiebe aktualisiere mach mache setze stelle verwende benutze "
@@ -138,31 +139,69 @@ _WANTED_WIDE = (
 _QUESTIONS = frozenset(
     (
         "what what's whats where where's when who who's why which whose how how's is are was were am "
-        "do does did has have had can could would will should shall may might any explain tell show "
-        "describe list remind summarise summarize recap read look view print check see find compare "
-        "give help wondering was wo wie wann wer warum wieso welche welcher welches wozu ist sind war "
-        "waren hat haben hast habt kannst könntest gibt erkläre erklär zeig zeige beschreibe liste "
-        "erinnere fasse sag lies où que qu'est-ce quoi comment quand qui pourquoi quel quelle quels "
-        "est-ce est sont explique montre décris liste rappelle résume dis qué que dónde cómo cuándo "
-        "quién por cuál cuáles es está están hay explica muestra describe lista recuérdame resume "
-        "dime onde como quando quem qual quais explique mostre descreva dove come chi perché quale "
-        "spiega mostra elenca riassumi что где как когда кто почему зачем какой какая какие сколько "
-        "есть ли объясни покажи опиши напомни расскажи на чём чем"
+        "does did any explain tell "
+        "describe remind summarise summarize recap wondering "
+        "was wo wie wann wer warum wieso welche welcher welches wozu ist sind war "
+        "waren hat haben hast habt kannst könntest gibt erkläre erklär beschreibe "
+        "erinnere fasse sag où que qu'est-ce quoi comment quand qui pourquoi quel quelle quels "
+        "est-ce est sont explique montre-moi décris rappelle résume dis qué que dónde cómo cuándo "
+        "quién por cuál cuáles es está están hay explica muéstrame describe recuérdame resume "
+        "dime onde como quando quem qual quais explique mostre-me descreva dove come chi perché quale "
+        "spiega mostrami riassumi что где как когда кто почему зачем какой какая какие сколько "
+        "есть ли объясни опиши напомни расскажи на чём чем"
     ).split()
 )
+#: What shows a question only before the one who does something: `have we`, not `have the gate open`. The
+#: first can begin an order; before the others it may also be a thing: `should the gate`, not `should be`.
+_MAY_ORDER = frozenset("do have has had".split())
+_MAY_TELL = frozenset("can could would will should shall may might".split())
+_SUBJECTS = frozenset("you we i they it he she there anyone anybody any these those".split())
+_THINGS = frozenset("the this that my our your a an".split())
+#: And what only before such a word: `when is`, not `when the tide is high`.
+_WHEN = "when"
+_AUXILIARIES = frozenset("did do does is are was were will should can have has had".split())
+#: What is shown to the person is an answer: `show me the diff`, not `show the total in the header`.
+_SHOWS = frozenset("show list read print tell zeig zeige nenn lies покажи".split())
+_TO_ME = frozenset("me us mir uns мне нам".split())
+#: Before what somebody is asked to do: a verb that is listed nowhere may stand behind it.
+_REQUESTS = (
+    *("can you ", "could you ", "would you ", "will you ", "kannst du ", "könntest du ", "puedes "),
+    *("podrías ", "pode ", "poderia ", "peux-tu ", "pouvez-vous ", "pourrais-tu ", "puoi ", "potresti "),
+    *("можешь ", "можете "),
+)
+#: After `do`: what was spoken of is to be done, or not to be done.
+_DONE_TO = frozenset("it that this so not them both all".split())
+#: Between two things that are asked for; the second counts where it begins with a verb. Of the verbs that
+#: are names of things, too, only those that have something behind them to be done to.
+_JOINTS = (" and ", " then ", " but ", " und ", " et ", " puis ", " y ", " luego ", " e ", " и ")
+_NOUNS = frozenset(
+    "test plan document patch commit build format store log group limit cover design draft save set port "
+    "hook round cache release change update upgrade support debug push clean split extract use finish "
+    "start stop turn switch hold keep put make always never must don't".split()
+)
+_OBJECTS = frozenset("it them the a an this that these those all my our its their every each any".split())
+_HOW = (" how to ", " how do ", " how can ", " how i ", " how we ")
+#: Clauses that begin like a question, and tell what is wanted.
+_TELLING = ("what we need", "what i need", "what we want", "what i want", "what i'd like")
 _QUESTIONS_WIDE = (
     "什么 哪 怎么 怎样 为什么 为何 吗 呢 多少 几个 谁 是否 有没有 如何 解释 说明一下 告诉我 看看 介绍 "
     "总结 列出 どこ 何 なに いつ 誰 なぜ どう どの どれ ですか ますか ましたか 教えて 説明 見せて "
     "어디 무엇 뭐 언제 누가 왜 어떻게 어떤 까요 나요 습니까 설명 보여 알려"
 ).split()
-#: What asks for an answer although a verb of work stands in it.
+#: What asks for an answer although a verb of work stands in it: where a clause begins so.
 _ASKS_FOR = (
-    *("give me a", "give me the", "help me understand", "i want to understand", "i want to know"),
+    *(
+        "give me a summary",
+        "give me a recap",
+        "give me an overview",
+        "give me a list",
+        "give me the status",
+    ),
+    *("give me the list", "help me understand", "i want to understand", "i want to know"),
     *("i'd like to know", "i would like to know", "i wonder", "get me up to speed", "bring me up to speed"),
-    *("don't change", "do not change", "don't do anything", "don't edit", "don't touch", "make a list of"),
+    *(f"{no} {verb} any" for no in ("don't", "do not") for verb in "change do edit touch write".split()),
     *(
         "write me a summary",
-        "write a summary",
         "save nothing",
         "don't worry",
         "remind me",
@@ -171,6 +210,9 @@ _ASKS_FOR = (
     ),
     *("i forgot", "i don't remember", "i do not remember", "i can't remember", "i lost track"),
 )
+#: What may be an answer, or a file.
+_MAY_ASK = ("write a summary", "make a list of")
+_LEFT_ALONE = ("anything", "any of it", "any code", "any file", "any files")
 _OURS = ("/holdfast:", "holdfast ", "!holdfast ", "`holdfast ", "run holdfast ", "run `holdfast ")
 _WIDE = "\u2e80"
 
@@ -210,24 +252,78 @@ def _clause(clause: str) -> str:
         return ASKS if asked else ""
     if max(clause) >= _WIDE:
         return _wide(clause, asked)
-    if any(words in clause for words in _ASKS_FOR):
-        return ASKS
     words = clause.split()
-    if len(words) <= _SHORT and _POLITE.issuperset(words):
-        return ASKS
     rest = _after_leads(words)
     polite = len(rest) < len(words)
+    is_question = _is_question(rest) or _is_question(words)
+    if (polite or not (asked or is_question)) and _wants_more(clause):
+        return WANTS
+    if _begins(clause, _ASKS_FOR):
+        return ASKS
+    if len(words) <= _SHORT and _POLITE.issuperset(words):
+        return ASKS
     if _POLITE.issuperset(rest):
         return ASKS
-    if rest and rest[0] in _VERBS and not (asked and not polite):
+    if _begins(clause, _MAY_ASK):
+        return UNKNOWN
+    if _is_verb(rest) and not (asked and not polite):
         return WANTS
-    if polite and rest and rest[-1] in _AT_THE_END:
+    if polite and rest[-1] in _AT_THE_END:
         return WANTS
-    if asked or (rest and rest[0] in _QUESTIONS) or words[0] in _QUESTIONS:
+    if rest and _begins(clause, _REQUESTS) and not _is_question(rest):
+        return UNKNOWN
+    if asked or is_question:
         return ASKS
     if any(sign in f" {clause} " for sign in _RULES):
         return WANTS
     return UNKNOWN
+
+
+def _begins(clause: str, phrases: tuple[str, ...]) -> bool:
+    """Whether nothing but greetings and what leads to it stands before one of these."""
+    for phrase in phrases:
+        before, found, after = clause.partition(phrase)
+        is_first = all(word in _LEADS or word in _POLITE for word in before.split())
+        if not found or not is_first or (phrase == "i forgot" and after.startswith(" to ")):
+            continue
+        if phrase.endswith(" any"):  # nothing at all is to be changed; or something is not
+            return ("any" + after).startswith(_LEFT_ALONE) and len(("any" + after).split()) <= 3
+        return True
+    return False
+
+
+def _is_verb(words: list[str]) -> bool:
+    """Whether an order begins so."""
+    return bool(words) and (
+        words[0] in _VERBS or (words[0] == "do" and not _DONE_TO.isdisjoint(words[1:2]))
+    )
+
+
+def _is_question(words: list[str]) -> bool:
+    """Whether it begins as a question does, mark or none."""
+    first, then = [*words, "", ""][:2]
+    if " ".join(words).startswith(_TELLING):
+        return False
+    if first in _SHOWS and then in _TO_ME:
+        return True
+    if first == _WHEN:
+        return then in _AUXILIARIES
+    if first in _MAY_ORDER or first in _MAY_TELL:
+        return then in _SUBJECTS or (first in _MAY_TELL and then in _THINGS)
+    return first in _QUESTIONS
+
+
+def _wants_more(clause: str) -> bool:
+    """Whether something is to be done behind an `and`: `check why it hangs and fix it`."""
+    for joint in _JOINTS:
+        before, *parts = clause.split(joint)
+        if any(how in f" {before} " for how in _HOW):
+            continue
+        for part in parts:
+            rest = _after_leads(part.split())
+            if _is_verb(rest) and (rest[0] not in _NOUNS or not _OBJECTS.isdisjoint(rest[1:2])):
+                return True
+    return False
 
 
 def _after_leads(words: list[str]) -> list[str]:

@@ -84,6 +84,8 @@ def is_only_talk(sections: dict[str, list[str]], known: "Callable[[], str]") -> 
     """Whether it is certain that nobody wanted anything done, and nothing was."""
     if any(item.startswith(_OWN) for item in sections.get("Active Issues", [])):
         return False  # it was not read, or not all of it
+    if sections.get("Standing Instructions", []):
+        return False  # an order stays, whatever it was said with
     return all(kind(words) == ASKS for words, _ in _typed(sections)) and not _holds_work(sections, known)
 
 
@@ -139,6 +141,7 @@ def _holds_work(sections: dict[str, list[str]], known: "Callable[[], str]") -> b
         or _is_unread(sections)
         or any(_acts(command) for command, ended in _commands(sections) if ended.startswith(_OK))
         or any(kind(words) == WANTS for words, _ in _typed(sections))
+        or any(kind(without_place(said)) != ASKS for said in sections.get("Standing Instructions", []))
         or _decisions(sections, known)
     )
 
