@@ -281,7 +281,7 @@ def test_what_changed_is_what_git_says_changed(work: Played) -> None:
     project = work.machine.project
     changed = [item.partition("] - ")[0].lstrip("[") for item in made["What Changed"]]
     status = git(project, "status", "--porcelain").split("\n")[:-1]
-    assert sorted(place.partition(":")[0] for place in changed) == sorted(line[3:] for line in status)
+    assert {place.partition(":")[0] for place in changed} == {line[3:] for line in status}
     assert "`echo $high` (+1 −1)" in made["What Changed"][0]
     assert "written, 3 lines" in made["What Changed"][1]
     assert made.fields["summary"].endswith("2 files modified")

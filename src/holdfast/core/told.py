@@ -99,7 +99,7 @@ class _Filling:
         indents = sum(item.count("\n") for item in sections[_PLAN])
         self.room = room + _size(sections) - _FRAME - _INDENT * indents
         self.homes: dict[int, str] = {}
-        self.changes = ""
+        self.changes = "\n".join(sections.get(_CHANGED, ()))
         self.reasons = _reasons(facts) if self.works else set()
 
     def take(self, weighed: list[Item]) -> None:
