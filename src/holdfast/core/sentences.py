@@ -40,8 +40,31 @@ def spaced(sentence: str) -> str:
     return f" {' '.join(sentence.translate(_APOSTROPHES).lower().translate(_APART).split())} "
 
 
+#: Of each table of phrases: those that begin with a whole word by that word, and the others.
+_BY_WORD: "dict[int, tuple[dict[str, list[str]], list[str]]]" = {}
+
+
 def _has(said: str, known: tuple[str, ...]) -> bool:
-    return any(phrase in said for phrase in known)
+    """Whether one of these phrases stands there. A table has hundreds, and a checkpoint thousands of
+    sentences: only those are looked for whose first word stands there."""
+    by_word, rest = _BY_WORD.get(id(known)) or _indexed(known)
+    for word in by_word.keys() & said.split():
+        if any(phrase in said for phrase in by_word[word]):
+            return True
+    return any(phrase in said for phrase in rest)
+
+
+def _indexed(known: tuple[str, ...]) -> "tuple[dict[str, list[str]], list[str]]":
+    by_word: dict[str, list[str]] = {}
+    rest: list[str] = []
+    for phrase in known:
+        words = phrase.split()
+        if phrase[:1] == " " and (len(words) > 1 or phrase[-1:] == " "):
+            by_word.setdefault(words[0], []).append(phrase)
+        else:
+            rest.append(phrase)
+    _BY_WORD[id(known)] = by_word, rest
+    return by_word, rest
 
 
 def is_question(sentence: str) -> bool:
