@@ -404,7 +404,7 @@ class _Parser:
                 parts.append(self.commands(("esac",)))
                 self.at += self.mark()[:2] in (";;", ";&")
         self.at += 1
-        return Part(IF, parts)
+        return Part(LOOP, parts)  # any of them, or none, and there is no condition
 
     def _simple(self) -> Part:
         part = Part(SIMPLE)

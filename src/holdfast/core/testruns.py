@@ -186,10 +186,18 @@ class Runs:
         was_hushed = self._is_hushed
         self._is_hushed |= bool(part.into)
         is_apart = part.is_apart or kind in (BACKGROUND, FUNCTION)
+        first = len(self.found)
         ended = self._aside(part, self._compound) if is_apart else self._compound(part)
+        self._divert(first, part)
         self._depth -= 1
         self._is_hushed = was_hushed
         return ended
+
+    def _divert(self, first: int, part: Part) -> None:
+        """What the runs in it print goes where it sends that."""
+        for run in self.found[first:] if part.into else ():
+            run.into = [*run.into, *part.into]
+            run.is_diverted |= part.is_diverted
 
     def _aside(self, part: Part, of: "Callable[[Part], Status]") -> Status:
         """Of what runs in a shell of its own, or not where it stands: nothing that it sets is left."""
@@ -306,6 +314,8 @@ class Runs:
                 inner.append(self._aside(one, self._of))
             given = one.given if one.kind == SIMPLE and first_of(one) == "cat" else ""
         self._firsts[id(part)] = inner[0]
+        if part.parts[-1].kind == SIMPLE:
+            self._divert(first, part.parts[-1])
         if not self._is_pipefail:
             return inner[-1]
         passes_on = [
@@ -338,7 +348,10 @@ class Runs:
         if script and self._scripts and len(script) <= self._left:
             self._scripts -= 1
             self._left -= len(script)
-            return self._script(script, values, part.text if script is not part.given else "")
+            known = len(self.found)
+            ended = self._script(script, values, part.text if script is not part.given else "")
+            self._divert(known, part)
+            return ended
         rest = started(values)
         if rest and depth < _DEEPEST and script_of(rest, is_started=True):
             return self._program(rest, part, depth + 1)
