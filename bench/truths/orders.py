@@ -134,7 +134,7 @@ def summaries(corpora: Corpora) -> Iterator[Case]:
         progress(name)
         facts, offset = Facts(), 0
         for raw in data.splitlines(keepends=True):
-            facts.overhear(raw, redact)
+            facts.overhear(raw, offset, redact)
             for record in records(raw, Account()):
                 made = entry(record, offset, len(raw))
                 if made is None:
