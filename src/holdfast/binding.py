@@ -10,6 +10,7 @@ from holdfast.core.budget import FOR_RULES, SAFETY, Budget, of
 from holdfast.core.fence import TYPED, fenced, not_typed
 from holdfast.core.plain import PER_TOKEN
 from holdfast.core.rules import MARKERS, Rule, marked
+from holdfast.core.settled import taken_back
 from holdfast.disk import budgets, client, instructions
 from holdfast.material import Ground, Material, redactor_of
 
@@ -39,7 +40,8 @@ def after_compaction(app: Holdfast, material: Material, tokens: float, granted: 
         if row[0]
     ]
     seconds = max(0.0, min(_PATIENCE_S, app.left(ANSWERED)))
-    found = [Rule(marked(said), said) for _, _, said in facts.rules]
+    gone = taken_back(facts) if facts.rules else []
+    found = [Rule(marked(said), said) for _, _, said in facts.rules if said not in gone]
     state = material.state
     read = client.instruction_files(state.heard.client, state.seen.version)
     told, is_all = instructions.unreloaded(app.client_dir, project, opened[::-1], seconds, read)

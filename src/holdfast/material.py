@@ -11,6 +11,7 @@ from holdfast.core.events import Event, goes_on
 from holdfast.core.facts import Facts
 from holdfast.core.plain import excerpt
 from holdfast.core.redact import Redactor
+from holdfast.core.settled import Settled
 from holdfast.core.state import State
 from holdfast.core.worth import Item, weighed
 from holdfast.disk import checkpoints, client, files, gathered, results, spool, trail, worktree
@@ -80,6 +81,7 @@ class Material:
         self.room = _ROOM
         self.summary = ""
         self._weighed: list[Item] | None = None
+        self._settled: Settled | None = None
         self._steps: list = []  # tasks and errors
 
     @property
@@ -127,6 +129,12 @@ class Material:
         return self._weighed
 
     @property
+    def settled(self) -> Settled:
+        if self._settled is None:
+            self._settled = Settled(self.facts)
+        return self._settled
+
+    @property
     def sections(self) -> dict[str, list[str]]:
         if self._sections is None:
             from holdfast.core.told import fill  # a brief needs no sections
@@ -140,6 +148,7 @@ class Material:
                 self.weighed,
                 max(_AT_LEAST, self.room - used),
                 self.state.heard.pressed,
+                self.settled,
             )
             self._sections["Active Issues"] += filter(None, [partial.sentence(self.facts)])
         return self._sections

@@ -39,7 +39,8 @@ def block(event: Event, state: State, app: Holdfast, material: Material) -> str:
     trigger = "manual" if event.data.get("trigger") == "manual" else "auto"
     facts, tasks, errors = material.facts, material.tasks, material.errors
     cold, config = material.cold(), app.config
-    said = preserve.block(facts, material.weighed, tasks, errors, diff, cold, trigger, mark(), config)
+    known = facts, material.weighed, tasks, errors, diff, cold
+    said = preserve.block(*known, trigger, mark(), config, settled=material.settled)
     if said:
         book_block(event, state, app, len(said))
     if app.left(ANSWERED) > 0:  # else whoever says the brief

@@ -5,7 +5,10 @@ import pytest
 from composed import PROJECT, composer, edited, plain
 from gathering import facts_of
 from holdfast.core import sentences, settled, steps
+from holdfast.core.brief import lines
 from holdfast.core.checkpoint import SECTIONS
+from holdfast.core.config import STANDARD
+from holdfast.core.preserve import block
 from holdfast.core.steps import is_told_done, steps_in
 from holdfast.core.told import fill
 from holdfast.core.worth import weighed
@@ -113,6 +116,48 @@ def test_a_decision_is_overturned_however_many_were_made_in_between():
     assert [row for row in found.rows.values() if row.startswith("Replaced")] == [
         "Replaced in turn 102: We chose Redis for the queue."
     ]
+
+
+def block_of(script):
+    facts = facts_of(script)
+    return block(facts, weighed(facts), [], [], [], [], "auto", "0123456789abcdef", STANDARD)
+
+
+def test_an_order_that_was_taken_back_is_in_no_block_and_no_brief():
+    """Also where something else was said with it, and where it was marked as a rule."""
+    for first in (
+        "Always keep the port at 5433.",
+        "Build the tide table. Always keep the port at 5433.",
+        "Always keep the port at 5433. (ENFORCED)",
+    ):
+        turns = [first, "Ok.", "Forget the port 5433, use 6000 from now on.", "Ok."]
+        for script, holds in ((said(*turns), False), (said(*turns[:2]), True)):
+            facts = facts_of(script)
+            told = "\n".join(lines(facts, weighed(facts), 1500, [], []))
+            assert ("keep the port at 5433" in told) is holds
+            assert ("keep the port at 5433" in block_of(script)) is holds
+            assert ("6000" in told) is ("6000" in block_of(script)) is not holds
+            assert ("tide table" in told) is ("tide table" in first)
+
+
+def test_the_block_calls_orders_what_is_ordered_and_decisions_what_was_settled():
+    script = said(
+        "Always keep the port at 5433. The gauge must read in metres, I think?",
+        "I suggest we use a websocket for the gauges. Shall I?",
+        "No, no websocket.",
+        "We decided to poll every minute because the proxy drops frames. Which colour do you want?",
+        "Blue.",
+        "Done.",
+    )
+    _, orders = block_of(script).split("STANDING INSTRUCTIONS BY THE USER:\n")
+    orders, _, decided = orders.partition("KEY DECISIONS MADE:\n")
+    orders = [one for one in orders.partition(":\n")[0].split("\n") if one.startswith("  • ")]
+    assert orders == ["  • Always keep the port at 5433."]
+    assert "We decided to poll every minute" in decided
+    assert not any(
+        line.strip("• ").startswith(("I suggest", "Which colour")) for line in decided.split("\n")
+    )
+    assert shown(script)["Standing Instructions"] == ["Always keep the port at 5433."]
 
 
 def test_a_proposal_that_the_user_rejected_is_shown_as_rejected():

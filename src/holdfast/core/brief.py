@@ -9,6 +9,7 @@ from holdfast.core.cues import DONE, ISSUE
 from holdfast.core.facts import LEAD, SENT, SUMMARY, USER, Facts
 from holdfast.core.fence import TYPED, inert, not_typed
 from holdfast.core.plain import PER_TOKEN, one_line
+from holdfast.core.settled import taken_back, without
 from holdfast.core.spoken import FROM_LEAD
 from holdfast.core.touched import bare, is_check, told
 from holdfast.core.units import LONGEST
@@ -51,7 +52,8 @@ def lines(
     head += _listed("Files: ", _files(facts, _share(_FILES, room, small)), ", ")
     head += _listed("Commands: ", _commands(facts, _share(_COMMANDS, room, small)), " · ")
     head, room = _fitting(head, room)
-    every = [item for item in together(items, known_items(facts, errors)) if budget.admits(item.text)]
+    every = _holding(together(items, known_items(facts, errors)), facts)
+    every = [item for item in every if budget.admits(item.text)]
     granted = budget.guarantees(every, room / PER_TOKEN, sum(len(line) + 1 for line in bound))
     picked = chosen(every, room, "\n".join(first + head), guaranteed=granted)
     words = {item.order: said(item) for item in picked}
@@ -59,6 +61,20 @@ def lines(
     while over > 0 and words:
         over -= len(words.popitem()[1]) + 1
     return first + head + [words[order] for order in sorted(words)]
+
+
+def _holding(items: list[Item], facts: Facts) -> list[Item]:
+    """Without the orders that were taken back: what replaced them is among the others."""
+    gone = taken_back(facts)
+    if not gone:
+        return items
+    found = []
+    for item in items:
+        said = [order for order in gone if order in item.text] if item.kind in (USER, LEAD) else []
+        rest = without(item.text, said) if said else item.text
+        if rest:
+            found.append(item.saying(rest) if said else item)
+    return found
 
 
 def _fitting(head: list[str], room: int) -> tuple[list[str], int]:

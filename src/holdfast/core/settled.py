@@ -81,6 +81,11 @@ def orders(facts: Facts) -> list[Order]:
     return made
 
 
+def taken_back(facts: Facts) -> list[str]:
+    """The orders that a later one replaced."""
+    return [order.text.removeprefix(FROM_LEAD) for order in orders(facts) if order.replaced]
+
+
 def ordering(words: str) -> list[str]:
     """The sentences and list items of what a person typed that say how the work is to be done."""
     return [one for one in typed_sentences(words) if is_order(one)]
@@ -106,9 +111,11 @@ def without(words: str, orders: list[str]) -> str:
 
 
 class Settled:
-    """`rows`: the place of a unit among all -> how it reads among the decisions."""
+    """`rows`: the place of a unit among all -> how it reads among the decisions; `orders` as above."""
 
     def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._orders: list[Order] | None = None
         self.rows: dict[int, str] = {}
         self._rest: dict[int, str] = {}
         self._turns: dict[int, int] = {}
@@ -125,6 +132,12 @@ class Settled:
                 self._take(saying, own)
         self._answer(facts, units)
         self._overturn()
+
+    @property
+    def orders(self) -> list[Order]:
+        if self._orders is None:
+            self._orders = orders(self._facts)
+        return self._orders
 
     def without_orders(self, at: int, words: str) -> str:
         """What a person typed, but for what is said among the orders."""

@@ -25,7 +25,7 @@ from holdfast.core.guard import under_pressure
 from holdfast.core.plain import excerpt
 from holdfast.core.quoted import place_of
 from holdfast.core.sentences import is_open_issue, is_reason, parts_of
-from holdfast.core.settled import FIRST_ORDERS, Settled, orders
+from holdfast.core.settled import FIRST_ORDERS, Settled
 from holdfast.core.spoken import FROM_LEAD
 from holdfast.core.workstate import without_place
 from holdfast.core.worth import KNOWN, Item, chosen, together
@@ -79,20 +79,26 @@ def fill(
     weighed: list[Item],
     room: int,
     pressed: "Sequence[list[int]]" = (),
+    settled: Settled | None = None,
 ) -> None:
     """Into the sections, after what is in them already, in the order in which it was said. `room` is what
     that leaves. A decision that was made where the window was nearly full (`pressed`) says so: somebody may
     want to look at it again."""
-    _Filling(sections, facts, room, pressed).take(weighed)
+    _Filling(sections, facts, room, pressed, settled or Settled(facts)).take(weighed)
 
 
 class _Filling:
     def __init__(
-        self, sections: dict[str, list[str]], facts: Facts, room: int, pressed: "Sequence[list[int]]"
+        self,
+        sections: dict[str, list[str]],
+        facts: Facts,
+        room: int,
+        pressed: "Sequence[list[int]]",
+        settled: Settled,
     ) -> None:
         self.sections = sections
         self.facts = facts
-        self.settled = Settled(facts)
+        self.settled = settled
         self.hasty = {saying[4] for saying in facts.sayings if under_pressure(pressed, saying[1])}
         self.works = any(row[1] for row in facts.touched.files.values()) or bool(facts.touched.commits)
         self.since = facts.turns - max(_FRESH_TURNS, facts.turns * _FRESH_SHARE)
@@ -125,7 +131,7 @@ class _Filling:
         """What the person ordered, oldest first. Where there is not room for all, those in the middle give
         way, but for what they marked as rules. `shown`: what is known beside the facts, which may not hold
         all."""
-        found = orders(self.facts)
+        found = self.settled.orders
         room, kept = _FOR_ORDERS, []
         known = " ".join(order.text for order in found)
         for said in shown:
@@ -147,7 +153,7 @@ class _Filling:
         if not text:
             return []
         if text != item.text:
-            item = _copy(item, text)
+            item = item.saying(text)
         self.homes[id(item)] = home
         return [item]
 
@@ -228,12 +234,6 @@ def _reasons(facts: Facts) -> set[int]:
         if row[0] in spoken and row[2] in ("p", "i") and any(map(is_reason, parts_of(row[1]))):
             why.setdefault(row[0], []).append(at)
     return {at for number, own in why.items() if 7 * len(own) >= lengths[number] for at in own}
-
-
-def _copy(item: Item, text: str) -> Item:
-    made = Item(text, item.kind, item.turn, item.cls, item.entry, item.worth, None, item.order)
-    made.fresh = item.fresh
-    return made
 
 
 def _bare(words: str) -> str:

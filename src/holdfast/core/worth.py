@@ -108,6 +108,12 @@ class Item:
             self._terms = (words[0].split(), words[1].split()) if words else terms_of(self.text)
         return self._terms
 
+    def saying(self, text: str) -> "Item":
+        """The same in other words."""
+        made = Item(text, self.kind, self.turn, self.cls, self.entry, self.worth, None, self.order)
+        made.fresh = self.fresh
+        return made
+
 
 def known(text: str, worth: float, turn: int, cls: str) -> Item:
     return Item(text, KNOWN, turn, cls, "", worth)
