@@ -269,6 +269,7 @@ def test_what_a_rewind_reaches_back_to_is_read_without_the_lock(is_whole, work, 
     results(work, 12 * MB)
     parent = work.script.leaf
     work.prompt("Build a harbour.")
+    work.say("It is built.")
     work.path.write_bytes(work.script.bytes())
     home.joinpath("sessions", "s1").mkdir(parents=True)
     app = Holdfast.open(environ(home))
