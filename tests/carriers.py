@@ -497,7 +497,8 @@ _BLOCK = re.compile(
 _ADDED = re.compile(r"(?P<fence><holdfast-(?P<mark>[0-9a-f]{16})>\n.*\n</holdfast-(?P=mark)>)\Z", re.DOTALL)
 _OFFER = re.compile(
     r"holdfast has a checkpoint of (?:the work here|a session that is still at work), saved [a-z0-9 ]+\. "
-    r"Nothing of it is loaded; /holdfast:load [0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}(?:-[0-9]+)? would\.\Z"
+    r"Nothing of it is loaded(?:; (?:/holdfast:load|[\w/.'-]*holdfast'? checkpoint show) "
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{6}(?:-[0-9]+)? would)?\.\Z"
 )
 _TOLD = re.compile(r"(?:(?:holdfast|CONTEXT)[\w ]*: [\w\d ~%.,:;/()–-]*\n?)+")
 _RULES = 8

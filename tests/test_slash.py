@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from holdfast import engine, slash
+from holdfast import engine, installed, preserving, receipts, slash, telling
 from holdfast.app import Holdfast
 from holdfast.clock import new_id, now, rfc3339
 from holdfast.core import checkpoint
 from holdfast.core.digest import sha256_hex
 from holdfast.core.events import Event
+from holdfast.core.state import State
 from holdfast.disk import checkpoints, marks
+from holdfast.installed import shell_command
 from holdfast.ops.checkpoints import take
 from holdfast.saving import Ground
 from hooks import PACKAGE, PYTHON
@@ -161,7 +164,7 @@ def test_what_cannot_be_saved_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file")
     said = slash.run(["save"], opened(tmp_path, HOLDFAST_HOME=str(tmp_path / "home")))
     assert said.startswith("holdfast: Not a directory")
-    assert said.endswith("`holdfast doctor` says more.")
+    assert said.endswith("holdfast doctor` says more.")
 
 
 # -- what was typed
@@ -257,6 +260,61 @@ def test_nothing_to_load_is_said(app: Holdfast, project: Path) -> None:
     assert load(app) == f"There is no checkpoint of {project} to load."
 
 
+def test_all_that_is_unfinished_is_named_and_first(project: Path, tmp_path: Path) -> None:
+    for number in range(12):
+        app = opened(tmp_path, f"s{number}")
+        work(app, project, f"Build part {number} of the lighthouse")
+        save(app, project)
+    said = load(app)
+    assert said.count("; in progress)") == 11, "the first is named above"
+    assert all(f"Build part {number} of" in said for number in range(12))
+    assert " more" not in said
+
+
+def test_a_piece_of_a_goal_has_three_letters(app: Holdfast, project: Path) -> None:
+    work(app, project)
+    save(app, project)
+    typed(app, project, "/holdfast:load fi")
+    assert "give at least 3 letters" in load(app)
+
+
+def plugin_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No `holdfast` beside the package, and none on the PATH; /holdfast:… is there, as this runs for it."""
+    monkeypatch.setattr(installed, "_places", list)
+    monkeypatch.setattr(sys, "argv", ["launch.py", "command", "load"])
+
+
+def test_where_there_is_only_the_plugin_no_message_names_the_shell(
+    monkeypatch: pytest.MonkeyPatch, project: Path, tmp_path: Path
+) -> None:
+    app = opened(tmp_path, HOLDFAST_COMPACTION_BLOCK_UNVERIFIED="manual")
+    work(app, project)
+    for _ in range(3):
+        save(app, project, "a remark")
+    state = State("another")
+    Path(app.home.session("another")).mkdir(parents=True)
+    state.heard.owed = {"what": "no room"}
+    notice = {"items": 3, "kept": 1, "lost": 2, "again": []}
+    monkeypatch.setattr(receipts, "every", lambda *_: [notice])
+    event = Event("PreCompact", "s1", 0, {"trigger": "manual"})
+
+    def said() -> str:
+        state.heard.owed.pop("blocked", None)
+        told = [load(app), telling._saved(state, app, 0), preserving.refusal(event, state, app)]
+        return "\n".join([*told, receipts.follow_up(state, app, lambda _: 0)[1]])
+
+    shell = shell_command(app)
+    assert shell
+    for words in ("checkpoint list", "status", "receipt"):
+        assert f"{shell} {words}" in said()
+    plugin_only(monkeypatch, tmp_path)
+    assert "holdfast checkpoint" not in said()
+    assert "holdfast status" not in said()
+    assert "holdfast receipt" not in said()
+    assert said().count("/holdfast:report") == 2
+    assert "\n2 more\n" in said()
+
+
 def test_the_newest_is_offered_but_not_given(app: Holdfast, project: Path, tmp_path: Path) -> None:
     work(app, project)
     files = [save(app, project, "a remark") for _ in range(7)]
@@ -266,7 +324,7 @@ def test_the_newest_is_offered_but_not_given(app: Holdfast, project: Path, tmp_p
     newest = files[-1].stem
     assert f"is {newest} (just now; manual: asked for), saved by an earlier session, verified." in first
     assert goal == "Goal: fix the tide table (in progress)"
-    assert more == "6 more: holdfast checkpoint list"
+    assert more == f"6 more: {shell_command(app)} checkpoint list"
     assert last == f"Nothing is loaded yet. To load it: /holdfast:load {newest}"
     assert "saved by this session" in load(app)
 
@@ -339,8 +397,8 @@ def test_what_there_is_is_listed_by_goal_age_and_state(tmp_path: Path, project: 
     assert first.startswith(f"The newest checkpoint of this work is {two} (just now")
     assert goal == "Goal: Add the foghorn (in progress)"
     assert others == [
-        f"- {talk}: hello (just now; only talk)",
         f"- {one}: Fix the tide table (just now; in progress)",
+        f"- {talk}: hello (just now; only talk)",
     ]
     assert last.endswith(f"/holdfast:load {two}; another: by its name, or a piece of its goal")
 

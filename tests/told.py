@@ -31,6 +31,11 @@ class Work:
         self.parent = base
         self.path = base.with_suffix("") / "subagents" / f"agent-{agent}.jsonl" if agent else base
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        commands = (
+            home.parent / ".claude" / "commands" / "holdfast"
+        )  # where the client finds /holdfast:load
+        commands.mkdir(parents=True, exist_ok=True)
+        (commands / "save.md").touch()
         self.number, self.context = 0, 50_000
         self.usual: dict[str, Any] = {"cwd": str(project)}  # on every line, unless it says otherwise
         if agent:

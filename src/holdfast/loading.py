@@ -8,17 +8,18 @@ import posix
 from holdfast.app import Holdfast
 from holdfast.clock import at, now
 from holdfast.core.plain import ago, excerpt, one_line, quoted
-from holdfast.core.workstate import TALK
+from holdfast.core.workstate import OPEN, TALK
 from holdfast.disk import checkpoints, index
 from holdfast.disk.kept import Kept, look
-from holdfast.disk.lineages import Left, settled
+from holdfast.disk.lineages import MOST, Left, settled
 from holdfast.errors import BadInput, HoldfastError, NotFound
+from holdfast.installed import shell_command
 from holdfast.material import Ground
 
 #: The client shows the model a preview of anything that has more than 30,000 characters.
 _LONGEST_TEXT = 24_000
-#: How many others are named, how many unlisted files looked at, how many files in all.
-_OTHERS, _STRANGERS, _TRIED = 6, 5, 40
+#: So many others are named, or all unfinished ones if those are more; so many unlisted files looked at.
+_OTHERS, _STRANGERS = 6, 5
 #: Characters of a goal that are shown, and the fewest of one by which it is found.
 _GOAL, _SHORTEST = 200, 3
 
@@ -50,7 +51,8 @@ def _offer(app: Holdfast, session: str, ground: Ground, entries: list[dict], her
     if found:
         first = next((one for one in found if one.work != TALK), found[0])
         others = [one for one in found if one is not first]
-        lines = _offered(first, session, others, sum(e["lineage"] == ground.lineage for e in entries))
+        count = sum(e["lineage"] == ground.lineage for e in entries)
+        lines = _offered(first, session, others, count, shell_command(app))
     return "\n".join(map(one_line, lines + amiss))
 
 
@@ -73,7 +75,7 @@ def _listing(
     for _, (path, session) in sorted(mine.items(), reverse=True):
         if session in found:
             continue
-        if len(found) + len(refused) == _TRIED:
+        if len(found) + len(refused) == MOST:
             break
         kept, refusal = _judged(app, path)
         if kept and not refusal:
@@ -92,7 +94,7 @@ def _judged(app: Holdfast, path: str) -> tuple[Kept | None, str]:
     return kept, "" if kept.is_trusted else kept.refusal(path)
 
 
-def _offered(first: Left, session: str, others: list[Left], count: int) -> list[str]:
+def _offered(first: Left, session: str, others: list[Left], count: int, shell: str) -> list[str]:
     whose = "this session" if first.session == session else "an earlier session"
     what = (
         "The newest checkpoint of this work"
@@ -103,12 +105,14 @@ def _offered(first: Left, session: str, others: list[Left], count: int) -> list[
         f"{what} is {_named(first.kept.fields)}, saved by {whose}, verified.",
         f"Goal: {excerpt(first.kept.goal, _GOAL)} ({first.work})",
     ]
-    if others:
-        lines.append("Others here, the newest of each session:")
-        lines += [f"- {one.line(now())}" for one in others[:_OTHERS]]
-    rest = count - 1 - len(others[:_OTHERS])
+    unfinished = [one for one in others if one.work == OPEN]  # a new session was promised all of them
+    shown = (unfinished + [one for one in others if one not in unfinished])[: max(_OTHERS, len(unfinished))]
+    if shown:
+        lines.append("Others here, the newest of each session, unfinished work first:")
+        lines += [f"- {one.line(now())}" for one in shown]
+    rest = count - 1 - len(shown)
     if rest > 0:
-        lines.append(f"{rest} more: holdfast checkpoint list")
+        lines.append(f"{rest} more{f': {shell} checkpoint list' if shell else ''}")
     lines.append(
         f"Nothing is loaded yet. To load it: /holdfast:load {first.id}"
         + ("; another: by its name, or a piece of its goal" if others else "")
@@ -168,8 +172,12 @@ def _path(app: Holdfast, ground: Ground, entries: list[dict], here: dict[str, st
 def _about(app: Holdfast, ground: Ground, entries: list[dict], here: dict[str, str], piece: str) -> str:
     """The one whose goal has these words, whatever their case."""
     words = one_line(piece).lower()
+    if len(words) < _SHORTEST:
+        raise BadInput(
+            f'"{words}" is no name of a checkpoint; of a goal, give at least {_SHORTEST} letters'
+        )
     found = [one for one in _listing(app, ground, entries, here)[0] if words in one.kept.goal.lower()]
-    if not found or len(words) < _SHORTEST:
+    if not found:
         raise BadInput(
             f'"{excerpt(piece, 60)}" is no name of a checkpoint, and no goal here has these words; '
             "/holdfast:load names those there are"

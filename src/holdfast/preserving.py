@@ -13,6 +13,7 @@ from holdfast.core.jsontext import dump
 from holdfast.core.plain import excerpt
 from holdfast.core.state import State
 from holdfast.disk import git, sessions
+from holdfast.installed import says_why
 from holdfast.material import Material
 
 
@@ -27,9 +28,11 @@ def refusal(event: Event, state: State, app: Holdfast) -> str:
     sessions.save(app.home, state)  # where that is not possible either it would be refused for ever
     what = owed.get("what", "")
     note(app, state, "compaction.blocked", what)
+    why = says_why(app, state.heard.project, "status")
     reason = (
         f"holdfast could not save a checkpoint of this session: {excerpt(what, 200)}. Nothing has been "
-        "compacted. `holdfast status` says what is amiss; /compact once more goes on without a checkpoint."
+        f"compacted. {f'{why} says what is wrong; ' if why else ''}/compact once more goes on without a "
+        "checkpoint."
     )
     return dump({"decision": "block", "reason": reason})
 

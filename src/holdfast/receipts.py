@@ -17,6 +17,7 @@ from holdfast.core.state import State
 from holdfast.disk import files, sessions, trail
 from holdfast.disk.kept import look
 from holdfast.errors import HoldfastError, NotFound
+from holdfast.installed import shell_command
 from holdfast.material import Material
 
 TYPE_CHECKING = False
@@ -114,7 +115,8 @@ def follow_up(state: State, app: Holdfast, allowance: "Callable[[str], int]") ->
     told = said.count("\n") - _EMPTY
     if told <= 0:
         said, told = "", 0
-    return said, _notice(newest, max(0, told - len(denied)), len(denied), state)
+    notice, shell = _notice(newest, max(0, told - len(denied)), len(denied), state), shell_command(app)
+    return said, f"{notice} Details: {shell} receipt" if notice and shell else notice
 
 
 def _lines(line: dict, name: str) -> list[str]:
@@ -139,7 +141,7 @@ def _notice(line: dict, told: int, denied: int, state: State) -> str:
         parts.append(
             f"{denied} {'order' if denied == 1 else 'orders'} in it as yours that you did not type"
         )
-    return f"holdfast: {', '.join(parts)}. Details: holdfast receipt"
+    return f"holdfast: {', '.join(parts)}."
 
 
 def every(app: Holdfast, session: str, agent: str = "") -> list[dict]:

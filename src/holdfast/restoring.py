@@ -197,7 +197,7 @@ def _begun(event: Event, state: State, app: Holdfast, ground: Ground) -> str:
         return ""
     keeps = app.config["checkpoints.keep_days"] * 24 * _HOUR_MS
     found = lineages.left(app.home, ground.lineage, state.session)
-    found = [one for one in found if 0 <= event.at - one.created < keeps] if _young(app) else []
+    found = [one for one in found if 0 <= event.at - one.created < keeps]
     live = [one for one in found if one.is_live(event.at)]
     over = [one for one in found if one not in live]
     young = next((one for one in over if event.at - one.created < _young(app)), None)
@@ -205,10 +205,10 @@ def _begun(event: Event, state: State, app: Holdfast, ground: Ground) -> str:
         young = None  # that one is at it
     if not is_new:
         newest = young or next(iter(live), None)
-        return _offered(event, newest) if newest else ""
+        return _offered(event, app, ground, newest) if newest else ""
     if young:
         return _resuming(event, state, app, ground, young, [one for one in found if one is not young])
-    offers = [_at_work(one, event.at) for one in live[:1]]
+    offers = [_at_work(event, app, ground, one) for one in live[:1]]
     lines = _unfinished(app, ground, over, event.at, "Unfinished: ")
     if lines:
         says = f"holdfast knows of unfinished work here. Nothing of it is loaded. {DATA}"
@@ -230,7 +230,7 @@ def _resuming(
     lacks = partial.sentence(earlier.facts)
     says += f" {lacks}" if lacks else ""
     checked = earlier.checked(app, ground, event.at)
-    offers = [_at_work(one, event.at) for one in others if one.is_live(event.at)][:1]
+    offers = [_at_work(event, app, ground, one) for one in others if one.is_live(event.at)][:1]
     ended = [one for one in others if not one.is_live(event.at)]
     offers += _unfinished(app, ground, ended, event.at, "Unfinished before that: ")
     around = sum(map(length, (says, *checked, *offers))) + _MARKS + len(checked) + len(offers)
@@ -245,16 +245,29 @@ def _unfinished(app: Holdfast, ground: Ground, found: list[Left], now: int, head
     for one in found:
         goal = excerpt(redact(one.kept.goal), _LONGEST_GOAL)
         if one.work == OPEN and goal not in lines:
-            lines[goal] = f"{head}{goal} ({ago(now - one.created)}); /holdfast:load {one.id} loads it"
-    rest = len(lines) - _OFFERED
-    more = [f"{rest} more: /holdfast:load names them"] if rest > 0 else []
+            way = _to_load(app, ground, one.id)
+            lines[goal] = f"{head}{goal} ({ago(now - one.created)})" + (f"; {way} loads it" if way else "")
+    rest, way = len(lines) - _OFFERED, _to_load(app, ground)
+    more = [f"{rest} more" + (f": {way} names them" if way else "")] if rest > 0 else []
     return [*list(lines.values())[:_OFFERED], *more]
 
 
-def _at_work(left: Left, now: int) -> str:
+def _to_load(app: Holdfast, ground: Ground, checkpoint: str = "") -> str:
+    from holdfast.installed import load_command  # after a compaction nothing is offered
+
+    return load_command(app, ground.project, checkpoint)
+
+
+def _at_work(event: Event, app: Holdfast, ground: Ground, left: Left) -> str:
+    whose = f"a session that is still at work ({left.session[:36]})"
+    return _named(event, app, ground, left, whose)
+
+
+def _named(event: Event, app: Holdfast, ground: Ground, left: Left, what: str) -> str:
+    way = _to_load(app, ground, left.id)
     return (
-        f"holdfast has a checkpoint of a session that is still at work ({left.session[:36]}), saved "
-        f"{ago(now - left.created)}. Nothing of it is loaded; /holdfast:load {left.id} would."
+        f"holdfast has a checkpoint of {what}, saved {ago(event.at - left.created)}. Nothing of it is "
+        f"loaded{f'; {way} would' if way else ''}."
     )
 
 
@@ -374,14 +387,10 @@ def _young(app: Holdfast) -> int:
     return int(app.config["brief.startup_hours"] * _HOUR_MS)
 
 
-def _offered(event: Event, left: Left) -> str:
-    age = event.at - left.created
+def _offered(event: Event, app: Holdfast, ground: Ground, left: Left) -> str:
     if left.is_live(event.at):
-        return _at_work(left, event.at)
-    return (
-        f"holdfast has a checkpoint of the work here, saved {ago(age)}. Nothing of it is loaded; "
-        f"/holdfast:load {left.id} would."
-    )
+        return _at_work(event, app, ground, left)
+    return _named(event, app, ground, left, "the work here")
 
 
 def _changed(event: Event, state: State, app: Holdfast, material: Material) -> str:

@@ -24,6 +24,7 @@ from holdfast.core.state import State
 from holdfast.disk import checkpoints, client, files, sessions, trail
 from holdfast.disk.kept import look
 from holdfast.errors import BadInput, Damaged, HoldfastError, NotFound
+from holdfast.installed import says_why, shell_command
 
 #: As a person types it.
 PREFIX = "/holdfast:"  # hook.py looks for it, too
@@ -49,17 +50,18 @@ def run(words: list[str], app: Holdfast) -> str:
         return f"holdfast: {one_line(str(problem))}."
     except OSError as problem:
         where = f" ({one_line(str(problem.filename))})" if problem.filename else ""
-        return (
-            f"holdfast: {problem.strerror or 'a file cannot be used'}{where}; `holdfast doctor` says more."
-        )
+        why = says_why(app, "", "doctor") if words[:1] != ["report"] else ""
+        more = f"; {why} says more" if why else ""
+        return f"holdfast: {problem.strerror or 'a file cannot be used'}{where}{more}."
 
 
 def _session(app: Holdfast) -> str:
     session = app.environ.get("CLAUDE_CODE_SESSION_ID", "")
     if not session:
+        shell = shell_command(app)
         raise BadInput(
             "these commands are typed in the client, which says of which session they are "
-            "(CLAUDE_CODE_SESSION_ID); outside of it use `holdfast checkpoint`"
+            "(CLAUDE_CODE_SESSION_ID)" + (f"; outside of it use `{shell} checkpoint`" if shell else "")
         )
     app.home.session(session)  # an id that cannot be one is refused here
     return session
@@ -110,7 +112,7 @@ def _save(app: Holdfast, session: str, note: str) -> str:
     if not taken:
         owing = sessions.peek(app.home, session)
         why = text(owing.heard.owed, "what") if owing else ""
-        why = why or "see `holdfast status`"
+        why = why or f"{says_why(app, '', 'status')} says why"
         raise HoldfastError(f"nothing was saved ({why}); it is owed, and the next hook tries again")
     kept = look(app.home, taken["path"])
     if not kept.is_trusted:
@@ -129,7 +131,9 @@ def _save(app: Holdfast, session: str, note: str) -> str:
 def _report(app: Holdfast, session: str) -> str:
     state = sessions.peek(app.home, session)
     if not state:
-        raise NotFound("its hooks have heard nothing of this session yet; `holdfast doctor` tells why")
+        shell = shell_command(app)
+        why = f"; `{shell} doctor` says why" if shell else ""
+        raise NotFound(f"its hooks have heard nothing of this session yet{why}")
     reading = measure(state, state.seen.offset, app.window)
     compacted = max(state.seen.compacted, state.heard.compactions)
     rows = [

@@ -16,7 +16,7 @@ from holdfast.core.state import State
 from holdfast.core.thrash import Burst
 from holdfast.disk import spool
 from holdfast.errors import MISTAKES, HoldfastError
-from holdfast.installed import LOAD, REPORT, has_slash_commands, save_command, shell_command
+from holdfast.installed import LOAD, has_slash_commands, save_command, says_why, shell_command
 
 #: Turns that a checkpoint may be behind and still be called the last one.
 _A_FEW = 5
@@ -86,8 +86,8 @@ def _turns(coming: Forecast | None) -> str:
 def _saved(state: State, app: Holdfast, rung: int) -> str:
     heard = state.heard
     if heard.owed.get("what"):
-        shell = shell_command(app)
-        return f"The work could not be saved; {f'`{shell} status`' if shell else REPORT} says why."
+        why = says_why(app, heard.project, "status")
+        return "The work could not be saved" + (f"; {why} says why." if why else ".")
     if heard.owed or not heard.saved:
         return "It is being saved." if heard.owed else "Nothing is saved yet."
     behind = decide.unsaved(state)

@@ -21,7 +21,7 @@ HOOK_RAN = re.compile(r"(?:Pre|Post)Compact \[[^\]]*\] completed successfully(?!
 #: What we print before a compaction, and what stands between our fences.
 OURS = re.compile(
     r"COMPACTION PRESERVATION INSTRUCTIONS \(holdfast; trigger: \w+\)|<(holdfast-[0-9a-f]{16})>.*?</\1>"
-    r"|holdfast has a checkpoint .*?/holdfast:load \S+ would\."
+    r"|holdfast has a checkpoint .*?(?:/holdfast:load|checkpoint show) \S+ would\."
     r"|holdfast: about [\d.k]+ tokens are left in the context window, and this client does not compact"
 )
 BLOCK = re.compile(

@@ -278,7 +278,8 @@ def test_a_checkpoint_is_told_to_new_sessions_for_so_long(work, home, hours, is_
     work.hook("SessionEnd")
     other = Work(home, work.project, "s2")
     set_(other, brief__startup_hours=hours)
-    assert bool(other.start("startup")) == is_told
+    said = other.start("startup")
+    assert ("Resuming from Checkpoint" in said, "\nUnfinished: " in said) == (is_told, not is_told)
     assert bool(other.start("clear")) == is_told
 
 

@@ -88,13 +88,19 @@ def test_the_prompt_warning_is_capped(session, percent):
     assert warning(session, percent).startswith("CONTEXT: ~100% used. ")
 
 
-@pytest.mark.parametrize("place", ["nowhere", "on the PATH", "in its environment", "in the project"])
+@pytest.mark.parametrize(
+    "place", ["nowhere", "a stranger's", "on the PATH", "in its environment", "in the project"]
+)
 def test_the_prompt_warning_names_a_command_that_exists(session, tmp_path, place):
     """Of the plugin: tests/client."""
     package = bundled(copy_package(tmp_path / "venv/lib/python3.11/site-packages"))
     path, expected = "/usr/bin:/bin", "/compact"
-    if place == "on the PATH":
-        path, expected = f"{program(tmp_path / 'some where/bin')}:/usr/bin", "holdfast ss"
+    if place == "a stranger's":
+        path = f"{program(tmp_path / 'some where/bin')}:/usr/bin"
+    elif place == "on the PATH":
+        (linked := tmp_path / "some where/bin").mkdir(parents=True)
+        (linked / "holdfast").symlink_to(program(tmp_path / "venv/bin") + "/holdfast")
+        path, expected = f"{linked}:/usr/bin", "holdfast ss"
     elif place != "nowhere":
         expected = program(tmp_path / "venv/bin") + "/holdfast ss"
     if place == "in the project":

@@ -588,6 +588,19 @@ def test_after_a_clear_one_line_offers_what_there_is(ended, home):
     assert "port at 5433" not in said
 
 
+def test_no_command_is_named_that_is_not_there(ended, home, tmp_path):
+    """No slash commands, and no `holdfast` beside the package that runs, nor on the PATH."""
+    package = copy_package(tmp_path / "venv/lib/python3.11/site-packages")
+    other = Work(home, ended.project, "s2", package=package)
+    (home.parent / ".claude/commands/holdfast/save.md").unlink()
+    assert other.start("clear").endswith(" Nothing of it is loaded.")
+    program = tmp_path / "venv/bin/holdfast"
+    program.parent.mkdir()
+    program.touch(0o755)
+    name = entries(home)[0]["id"]
+    assert other.start("clear").endswith(f" loaded; {program} checkpoint show {name} would.")
+
+
 def damaged(path):
     path.chmod(0o600)
     path.write_bytes(path.read_bytes().replace(b"5433", b"6000"))

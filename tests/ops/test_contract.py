@@ -15,6 +15,7 @@ from holdfast.disk import saves
 from holdfast.errors import BadInput, NotFound
 from holdfast.ops.contract import answered, auto_save, drafted, usage
 from holdfast.ops.saves import keep
+from hooks import PACKAGE
 from session import Script, text
 
 HUGE = 10**5000
@@ -36,7 +37,8 @@ def on_path(tmp_path: Path) -> Path:
     """A folder of programs, with holdfast among them."""
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
-    (folder / "holdfast").touch(0o755)
+    (folder / "holdfast").write_text(f'#!/bin/sh\nexec python3 {PACKAGE}/__main__.py "$@"\n')
+    (folder / "holdfast").chmod(0o755)
     return folder
 
 

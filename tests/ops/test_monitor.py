@@ -20,6 +20,7 @@ from holdfast.app import Holdfast
 from holdfast.disk import saves
 from holdfast.errors import BadInput
 from holdfast.ops.monitor import _USAGE, monitor
+from hooks import PACKAGE
 from taken import Session, entries
 
 SAVED = {
@@ -47,7 +48,8 @@ def installed(home: Path) -> dict[str, str]:
     """The environment where holdfast is on the PATH."""
     folder = home.parent / "bin"
     folder.mkdir(exist_ok=True)
-    (folder / "holdfast").touch(0o755)
+    (folder / "holdfast").write_text(f'#!/bin/sh\nexec python3 {PACKAGE}/__main__.py "$@"\n')
+    (folder / "holdfast").chmod(0o755)
     return {"HOLDFAST_HOME": str(home), "HOME": str(home.parent), "PATH": f"{folder}:{os.defpath}"}
 
 

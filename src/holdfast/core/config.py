@@ -64,7 +64,12 @@ KEYS = (
     ("brief.tokens", 1500, (200, 2700), "tokens told after a compaction, or when a session begins"),
     ("brief.follow_up_tokens", 400, (0, 2700), "tokens told with the next prompt, of what a summary lost"),
     ("brief.session_tokens", 60000, (0, 9999999), "tokens told into one session all in all; 0: nothing"),
-    ("brief.startup_hours", 24, (0, 8760), "hours a checkpoint is told to new sessions; 0: never"),
+    (
+        "brief.startup_hours",
+        24,
+        (0, 8760),
+        "hours a checkpoint is told to new sessions; 0: never (unfinished work is named)",
+    ),
     ("board.keep_hours", 24, (1, 8760), "hours a message stands on the board of a project"),
     ("board.tokens", 400, (0, 2700), "tokens of messages told with one prompt or batch of calls; 0: none"),
     ("budget.active_task", 5, (0, 100), "% of a brief that tasks, errors and next steps are guaranteed"),

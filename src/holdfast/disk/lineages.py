@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST_GOAL = 120
 #: So many files are read for one answer.
-_MOST = 48
+MOST = 48
 #: A session heard of since then is still at work, where nobody knows its process.
 _LIVE_MS = 15 * 60_000
 
@@ -118,7 +118,7 @@ def _newest(home: Home, lineage: str, but: str) -> "Iterator[Left]":
         if session in seen:
             continue
         looked += 1
-        if looked > _MOST:
+        if looked > MOST:
             return
         try:
             kept = look(home, path)

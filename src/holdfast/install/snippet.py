@@ -15,7 +15,7 @@ from importlib.resources import files as resources
 from holdfast.app import Holdfast
 from holdfast.errors import HoldfastError
 from holdfast.install.place import Place
-from holdfast.installed import NAME, shell_command
+from holdfast.installed import program
 from holdfast.memory import swap
 
 #: Begins the first mark.
@@ -95,4 +95,4 @@ def text_for(app: Holdfast) -> bytes:
     if app.config["auto_context.enabled"]:
         saves = f"At {app.config['ladder.advisory']}% usage, sessions auto-save."
     said = source.read_text("utf-8").replace("{{saves}}", saves)
-    return said.replace("{{command}}", shell_command(app) or NAME).encode()
+    return said.replace("{{command}}", program(app)).encode()

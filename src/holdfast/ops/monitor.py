@@ -19,7 +19,7 @@ from holdfast.app import Holdfast
 from holdfast.core.plain import excerpt
 from holdfast.disk import files
 from holdfast.errors import BadInput, HoldfastError
-from holdfast.installed import NAME, resume_command, shell_command
+from holdfast.installed import program, resume_command
 from holdfast.ops import asking
 from holdfast.ops.contract import WINDOW, auto_save, usage, window
 from holdfast.ops.saves import bring_up, named
@@ -81,7 +81,7 @@ def monitor(app: Holdfast, used: int | None = None, max: int | None = None) -> W
             f"Session saved. Recommend: {resume_command(app, environment)}",
         ]
         return Watched(action, said, saved)
-    command = f"{shell_command(app) or NAME} ss"
+    command = f"{program(app)} ss"
     warned = [f"Context warning ({used}/{max}). Consider: {command}"] if action != "none" else []
     return Watched(action, warned, {})
 

@@ -24,6 +24,7 @@ from holdfast.core.plain import PER_TOKEN, ago, excerpt, quoted
 from holdfast.disk import lineages, saves, sessions
 from holdfast.disk.kept import Kept, look
 from holdfast.errors import MISTAKES, BadInput, HoldfastError, NotFound
+from holdfast.installed import program, resume_command
 from holdfast.material import Ground
 from holdfast.ops.breakpoints import drain
 from holdfast.ops.saves import Saved, of, show
@@ -97,7 +98,7 @@ def _saved_as(app: Holdfast, environment: str) -> list[Saved]:
             raise
         lines = "\n  ".join(one.line(now()) for one in left)
         raise NotFound(
-            f"{problem}. Checkpoints of the work here (holdfast checkpoint show ID):\n  {lines}"
+            f"{problem}. Checkpoints of the work here ({program(app)} checkpoint show ID):\n  {lines}"
         ) from None
 
 
@@ -130,9 +131,10 @@ def _context(app: Holdfast, save: Saved, typed: Saved | None, others: list[Saved
         lines += [f"Before that, {ago(at_now - at(typed.at))}, by hand:", *_said(typed)]
     if trouble:
         lines.append(not_typed(trouble))
-    lines += [_named(one, save, at_now) for one in others[:_NAMED]]
+    lines += [_named(app, one, save, at_now) for one in others[:_NAMED]]
     if len(others) > _NAMED:
-        lines.append(f"{len(others) - _NAMED} more: holdfast saves list --environment {save.environment}")
+        more = f"{program(app)} saves list --environment {save.environment}"
+        lines.append(f"{len(others) - _NAMED} more: {more}")
     if kept and ground:
         lines += _from_checkpoint(app, kept, path, ground, at_now, _LONGEST - 600 - sum(map(len, lines)))
     where = f", in {inert(save.project)}" if save.project else ""
@@ -145,13 +147,13 @@ def _context(app: Holdfast, save: Saved, typed: Saved | None, others: list[Saved
     return Context(save, path if kept else "", trouble, told, others)
 
 
-def _named(one: Saved, save: Saved, at_now: int) -> str:
+def _named(app: Holdfast, one: Saved, save: Saved, at_now: int) -> str:
     """Another save under the same name, in one line, and how to go on with it."""
     where = "" if one.lineage == save.lineage else f" in {inert(one.project)}"
     what = excerpt(not_typed(one.task), _SHORT)
     return (
         f"Another session{where} saved {ago(at_now - at(one.at))}: {what} "
-        f"(holdfast rs {one.environment} --id {one.id})"
+        f"({resume_command(app, one.environment)} --id {one.id})"
     )
 
 
@@ -223,12 +225,13 @@ def _from_checkpoint(
 def _start(app: Holdfast, context: Context) -> None:
     """Become the client. Its hooks are told that this session has been told."""
     environment, folder = context.save.environment, context.save.project or os.getcwd()
+    resume = resume_command(app, environment)
     if app.environ.get("CLAUDECODE"):
-        raise BadInput(f"a session cannot start another in its place: holdfast rs {environment} prints it")
+        raise BadInput(f"a session cannot start another in its place: {resume} prints it")
     if not os.path.isdir(folder):
         raise NotFound(
             f"{folder} is gone, where the work was; move it back, or go on elsewhere with what "
-            f"`holdfast rs {environment}` prints"
+            f"`{resume}` prints"
         )
     command = client_command(app)
     session = str(uuid.uuid4())
