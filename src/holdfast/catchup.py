@@ -161,3 +161,20 @@ class Reader:
         seconds = round(elapsed() - began, 1)
         trail.note(home, "catchup.done", **whose, bytes=self._facts.offset, seconds=seconds)
         return True
+
+
+def progress(app: Holdfast, state: State) -> str:
+    """How far a transcript has been read that hooks came to late, and how it goes on; "" if to its end."""
+    place = late.Place(app.home, state.session, state.agent)
+    if not (state.behind or files.is_there(place.folder)):
+        return ""
+    view, facts = place.view() or state.behind, place.facts()
+    read = min(view.offset if view else state.seen.offset, facts.offset if facts else 0)
+    size = max(1, state.seen.offset)
+    how = "reads on in the background" if place.is_busy() else "goes on with its next hook"
+    if place.has_failed():
+        how = "came no further three times, and tries again ten minutes after the last"
+    return (
+        f"{read // 1_000_000} of {size // 1_000_000} MB of its transcript ({100 * read // size} %) are "
+        f"read, and its newest part; holdfast {how}"
+    )

@@ -173,8 +173,9 @@ def _troubles(app: Holdfast, session: str, state: State) -> list[str]:
         owed = state.heard.owed
         found.append(f"a checkpoint is owed ({owed['why']}): {text(owed, 'what') or 'not tried yet'}")
     if state.behind:
-        share = 100 * state.behind.offset // max(1, state.seen.offset)
-        found.append(f"{share} % of a long transcript is read so far; each hook reads on")
+        from holdfast.catchup import progress  # most sessions were met when they began
+
+        found.append(progress(app, state))
     recent = [
         note
         for note in trail.recent(app.home)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import slash
 from holdfast.app import Holdfast
 from holdfast.core.config import STANDARD, Config
 from holdfast.disk import sessions, trail
@@ -237,6 +238,13 @@ def test_a_transcript_that_is_still_being_read_is_no_failure(tmp_path: Path) -> 
     (told,) = [check for check in found.checks if check.name == "transcript"]
     assert (told.ok, told.fix, "being caught up" in told.what) == (True, "", True)
     assert found.ok
+    reported = slash.run(["report"], opened(tmp_path, HOLDFAST_HOME=str(home), CLAUDE_CODE_SESSION_ID="s1"))
+    assert f"degraded: {told.what.removeprefix('session s1 is being caught up: ')}" in reported
+    known.agent = "a7"
+    os.makedirs(app.home.session("s1", "a7"))
+    sessions.save(app.home, known)
+    (_, theirs) = [check.what for check in status(app).checks if check.name == "transcript"]
+    assert theirs.startswith("agent a7 of session s1 is being caught up: ")
 
 
 def test_status_says_where_a_line_would_be_left_and_that_a_vault_is_missing(tmp_path: Path) -> None:

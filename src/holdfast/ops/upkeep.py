@@ -8,17 +8,18 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import holdfast
 from holdfast import bundle, bundling
 from holdfast.app import Holdfast
 from holdfast.breadcrumb import Vault, vault_path
+from holdfast.catchup import progress
 from holdfast.clock import now, rfc3339
 from holdfast.core import jsontext
 from holdfast.core.state import State
 from holdfast.disk import index, sessions, trail
-from holdfast.disk.late import Place
 from holdfast.errors import BadInput, Damaged, HoldfastError
 from holdfast.extras import extra_command
 
@@ -236,20 +237,16 @@ def _sessions(app: Holdfast) -> list[Check]:
 
 
 def _catching_up(app: Holdfast, name: str, state: State | None) -> Iterator[str]:
-    """How far the transcript of a session has been read that hooks came to late."""
-    place = Place(app.home, name)
-    if state is None or not (state.behind or os.path.isdir(place.folder)):
-        return
-    view, facts = place.view() or state.behind, place.facts()
-    read = min(view.offset if view else state.seen.offset, facts.offset if facts else 0)
-    size = max(1, state.seen.offset)
-    how = "reads on in the background" if place.is_busy() else "goes on with its next hook"
-    if place.has_failed():
-        how = "came no further three times, and tries again ten minutes after the last"
-    yield (
-        f"session {name} is being caught up: {read // 1_000_000} of {size // 1_000_000} MB of its "
-        f"transcript ({100 * read // size} %) are read, and its newest part; holdfast {how}"
-    )
+    """How far the transcripts of a session and its agents have been read that hooks came to late."""
+    folder = app.home.session(name) + "/agents"
+    told = [(f"session {name}", state)]
+    for agent in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        with suppress(Damaged, BadInput):
+            told.append((f"agent {agent} of session {name}", sessions.peek(app.home, name, agent)))
+    for whose, one in told:
+        how = progress(app, one) if one else ""
+        if how:
+            yield f"{whose} is being caught up: {how}"
 
 
 def _owing(app: Holdfast, name: str, state: State | None) -> Iterator[tuple[str, dict]]:
