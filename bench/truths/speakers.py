@@ -281,10 +281,15 @@ def _plain(words: str) -> str:
     return re.sub(r"[^\w]+", " ", words).lower()
 
 
+#: What holdfast puts before an order that was taken back.
+_REPLACED = re.compile(r"^Replaced in turn \d+: ")
+
+
 def _is_in(line: str, typed: str) -> bool:
     """Whether every stretch of a line that was neither cut nor redacted stands in what was typed."""
     for head in _HEADS:
         line = line.removeprefix(head)
+    line = _REPLACED.sub("", line)
     parts = [
         _plain(part).strip() for part in re.split(r"…|\[redacted[^\]]*\]|\[REDACTED[^\]]*\]|\.\.\.", line)
     ]

@@ -103,11 +103,15 @@ def typed_sentences(words: str) -> list[str]:
 
 
 def without(words: str, orders: list[str]) -> str:
-    """What a person typed, on one line, but for these of their sentences."""
+    """What a person typed, on one line, but for these of their sentences; where one is left out from the
+    middle, that shows."""
     words = one_line(words)
     for order in orders:
-        words = words.replace(order, " ", 1)
-    return one_line(words).strip(" -*•") if orders else words
+        words = words.replace(order, " … ", 1)
+    if not orders:
+        return words
+    kept = [part.strip(" -*•") for part in words.split("…")]
+    return one_line(" … ".join(part for part in kept if part))
 
 
 class Settled:
