@@ -33,7 +33,7 @@ ELSEWHERE = {
     "holdfast config set store.url": "tests/team",
     "holdfast dashboard": "tests/browser/test_pages.py",
     "holdfast demo": "tests/test_demo.py",
-    "holdfast rs staging --start": "tests/client/test_resume.py",
+    "holdfast rs development --start": "tests/client/test_resume.py",
     "holdfast run": "tests/conductor",
     "holdfast serve": "tests/serve/test_service.py",
     "holdfast sync": "tests/team",

@@ -123,7 +123,10 @@ def replaces(later: Demand, earlier: Demand) -> bool:
     """Whether an order takes another back: it says so, or it says the same of other values."""
     new, old = later.about, earlier.about
     shared = len(new & old)
-    if later.takes_back and shared >= _SHARED * len(old) and (shared > 1 or len(old) == 1):
+    enough = shared >= _SHARED * len(old) and (shared > 1 or len(old) == 1)
+    if earlier.takes_back:  # two of one form have its words in common, whatever they are about
+        enough = enough and shared > _SHARED * len(old)
+    if later.takes_back and enough:
         return True
     ours, theirs = later.numbers, earlier.numbers
     if ours and theirs and not ours & theirs:
